@@ -1,0 +1,13 @@
+//! Facts: what occurred, immutable from emission onward.
+//!
+//! A [`Signal`] is an envelope around a typed payload. It carries no decision and nothing can be denied or replaced through it (P-3).
+
+mod error;
+mod fact;
+mod kind;
+mod payload;
+
+pub use error::SignalError;
+pub use fact::{EmitterRole, Signal, SignalBuilder, SignalSeq, Subject};
+pub use kind::{LifecycleKind, SignalKind, UserKind};
+pub use payload::{Payload, PayloadType};

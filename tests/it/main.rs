@@ -1,0 +1,1 @@
+//! Promises, end to end. One binary; each module is one promise or one folder of data.
