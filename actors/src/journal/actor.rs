@@ -1,0 +1,130 @@
+//! The actor that owns the writer thread: it starts the thread, fails when the thread dies, and ends it in order.
+//!
+//! The thread consumes the port itself, so that a commit costs no hop. A thread that panics fails the actor, its supervisor starts another, and
+//! the queue is where it was.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{ActorProcessingErr, ActorRef, SupervisionEvent};
+use tipstaff_core::observation::LossLedger;
+use tipstaff_core::state::{Here, InstanceIdentity, RuntimeInstance, Store, StoreError};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::handle::Health;
+use super::request::Request;
+use super::thread::WriterThread;
+use crate::port::Mailbox;
+
+/// How long an orderly stop waits for the queue to be written.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// What every incarnation is started with.
+#[derive(Clone)]
+pub(crate) struct WriterArguments {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) here: Here,
+    pub(crate) instance: InstanceIdentity,
+    pub(crate) mailbox: Arc<Mailbox<Request>>,
+    pub(crate) health: Health,
+    pub(crate) ledger: LossLedger,
+}
+
+/// The supervised owner of the writer thread.
+pub(crate) struct StateWriter;
+
+/// One incarnation.
+pub(crate) struct Incarnation {
+    mailbox: Arc<Mailbox<Request>>,
+    /// Resolves when the thread has ended; an error means that it panicked.
+    ended: Option<oneshot::Receiver<()>>,
+}
+
+#[ractor::actor(message = (), state = Incarnation, arguments = WriterArguments)]
+impl StateWriter {
+    async fn pre_start(&self, myself: ActorRef<()>, arguments: WriterArguments) -> Result<Incarnation, ActorProcessingErr> {
+        let mailbox = Arc::clone(&arguments.mailbox);
+        let (opened, opening) = oneshot::channel();
+        let (done, ended) = oneshot::channel();
+        start_thread(arguments, opened, done, myself)?;
+        opening.await.map_err(|_panicked| "the writer thread panicked while it opened the store")??;
+        Ok(Incarnation { mailbox, ended: Some(ended) })
+    }
+
+    /// The only message: the thread has ended.
+    async fn handle(&self, myself: ActorRef<()>, _look: (), incarnation: &mut Incarnation) -> Result<(), ActorProcessingErr> {
+        let Some(ended) = incarnation.ended.take() else { return Ok(()) };
+        match ended.await {
+            Ok(()) => {
+                myself.stop(None);
+                Ok(())
+            }
+            Err(_panicked) => Err("the writer thread panicked".into()),
+        }
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _myself: ActorRef<()>,
+        _event: SupervisionEvent,
+        _incarnation: &mut Incarnation,
+    ) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    /// An orderly stop writes what is queued. A crash of the host skips this: nothing that was confirmed depends on it.
+    async fn post_stop(&self, _myself: ActorRef<()>, incarnation: &mut Incarnation) -> Result<(), ActorProcessingErr> {
+        incarnation.mailbox.drain();
+        if let Some(ended) = incarnation.ended.take() {
+            if timeout(DRAIN, ended).await.is_err() {
+                tracing::error!(target: "tipstaff::journal", "the journal's queue was not written within {DRAIN:?}; what is left is counted as lost");
+                incarnation.mailbox.close();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Starts the thread. It recovers first: proposals of instances that are dead are closed as ambiguous before anything new is written (P-9).
+#[expect(clippy::disallowed_methods, reason = "the one door to the writer thread: its actor owns it and waits for its end")]
+fn start_thread(
+    arguments: WriterArguments,
+    opened: oneshot::Sender<Result<(), StoreError>>,
+    done: oneshot::Sender<()>,
+    actor: ActorRef<()>,
+) -> std::io::Result<()> {
+    let WriterArguments { store, here, instance, mailbox, health, ledger } = arguments;
+    let work = move || {
+        // Dropped last, also by a panic: the actor looks at what became of the thread.
+        let _tell = Tell(actor);
+        let mut writer = match store.open_writer(&instance) {
+            Ok(writer) => writer,
+            Err(error) => {
+                let _gone = opened.send(Err(error));
+                return;
+            }
+        };
+        let mut verdict = |of: &RuntimeInstance| here.judge(of);
+        match writer.recover(&mut verdict) {
+            Ok(recovered) => tracing::debug!(target: "tipstaff::journal", ?recovered, "recovered"),
+            Err(error) => {
+                let _gone = opened.send(Err(error));
+                return;
+            }
+        }
+        let _gone = opened.send(Ok(()));
+        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger }.run();
+        let _gone = done.send(());
+    };
+    std::thread::Builder::new().name("tipstaff-journal".to_owned()).spawn(work).map(drop)
+}
+
+struct Tell(ActorRef<()>);
+
+impl Drop for Tell {
+    fn drop(&mut self) {
+        // An actor that has ended needs no news.
+        let _gone = self.0.cast(());
+    }
+}

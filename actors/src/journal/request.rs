@@ -1,0 +1,69 @@
+//! What travels to the writer thread.
+
+use std::sync::Arc;
+
+use tipstaff_core::observation::{LossLedger, LossReason, Lost};
+use tipstaff_core::operation::Unrecorded;
+use tipstaff_core::signal::{Signal, SignalSeq};
+use tokio::sync::oneshot;
+
+/// Where a confirmation is awaited.
+pub(crate) type Confirm = oneshot::Sender<Result<SignalSeq, Unrecorded>>;
+
+/// One request to the writer.
+pub(crate) enum Request {
+    /// Record a fact.
+    Append(Entry),
+    /// Answer once everything before it is settled.
+    Barrier(oneshot::Sender<()>),
+}
+
+/// A fact on its way to the journal. Dropped before its end is known, it counts itself as lost: no path can lose it in silence (P-2).
+pub(crate) struct Entry {
+    fact: Arc<Signal>,
+    confirm: Option<Confirm>,
+    ledger: LossLedger,
+    settled: bool,
+}
+
+impl Entry {
+    pub(crate) fn new(fact: Arc<Signal>, confirm: Option<Confirm>, ledger: LossLedger) -> Self {
+        Self { fact, confirm, ledger, settled: false }
+    }
+
+    pub(crate) fn fact(&self) -> &Arc<Signal> {
+        &self.fact
+    }
+
+    /// It is committed.
+    pub(crate) fn recorded(mut self, seq: SignalSeq) {
+        self.settled = true;
+        self.confirm(Ok(seq));
+    }
+
+    /// It will not be recorded; counts the loss.
+    pub(crate) fn lost(mut self, reason: LossReason, why: Unrecorded) {
+        self.count(reason);
+        self.confirm(Err(why));
+    }
+
+    fn count(&mut self, reason: LossReason) {
+        if !std::mem::replace(&mut self.settled, true) {
+            self.ledger.record(self.fact.session(), reason, self.fact.occurred_at(), Lost::ONE);
+            tracing::warn!(target: "tipstaff::journal", session = %self.fact.session(), kind = %self.fact.kind(), reason = reason.as_str(), "a fact is lost");
+        }
+    }
+
+    fn confirm(&mut self, answer: Result<SignalSeq, Unrecorded>) {
+        if let Some(confirm) = self.confirm.take() {
+            // Whoever waited may have gone; the fact's end stands all the same.
+            let _unheard = confirm.send(answer);
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.count(LossReason::Unconfirmed);
+    }
+}

@@ -1,0 +1,172 @@
+//! The writer thread: the only one that writes to the store.
+//!
+//! | it finds            | it does                                                                     |
+//! |---------------------|-----------------------------------------------------------------------------|
+//! | requests            | commits them as one group, answers each, then looks again                   |
+//! | nothing for a while | writes owed gaps, notes that it is alive, folds the write-ahead log          |
+//! | a closed port       | closes the record of its instance and ends                                  |
+//!
+//! | the store says         | the facts of the group                                                        |
+//! |------------------------|-------------------------------------------------------------------------------|
+//! | committed              | are recorded; a refused one is lost and counted                               |
+//! | it failed              | are written once more under the same identities, then lost and counted       |
+
+use std::time::Duration;
+
+use tipstaff_core::id::{SessionId, SignalId};
+use tipstaff_core::observation::{GapRecord, LossLedger, LossReason, Lost};
+use tipstaff_core::operation::Unrecorded;
+use tipstaff_core::state::{AppendError, Appended, Gap, GapReason, JournalWrite, JournalWriter, StoreError};
+use tokio::sync::oneshot;
+
+use super::handle::Health;
+use super::request::{Entry, Request};
+use crate::port::{Next, ThreadMailbox};
+
+/// The largest group, in facts. Measured: beyond it a group gains little and its first fact waits longer.
+const MAX_GROUP: usize = 1024;
+/// The largest group, in bytes of payload.
+const MAX_GROUP_BYTES: usize = 1024 * 1024;
+/// How long the thread waits for work before it uses the quiet: an idle poll costs one wake-up.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// The state of the thread.
+pub(super) struct WriterThread {
+    pub(super) writer: Box<dyn JournalWriter>,
+    pub(super) mailbox: ThreadMailbox<Request>,
+    pub(super) health: Health,
+    pub(super) ledger: LossLedger,
+}
+
+impl WriterThread {
+    /// Serves until the port is closed, or another incarnation has taken over.
+    pub(super) fn run(mut self) {
+        loop {
+            match self.mailbox.next(QUIET) {
+                Next::Message(first) => {
+                    let (entries, barriers) = self.gather(first);
+                    self.commit(entries);
+                    barriers.into_iter().for_each(|barrier| {
+                        // Whoever waited may have gone.
+                        let _unheard = barrier.send(());
+                    });
+                }
+                Next::TimedOut => self.use_the_quiet(),
+                Next::Closed => break,
+            }
+        }
+        self.write_gaps();
+        if let Err(error) = self.writer.end() {
+            tracing::warn!(target: "tipstaff::journal", %error, "the record of this instance was not closed; recovery will judge it by its process");
+        }
+    }
+
+    /// What is queued now, up to the bounds of a group.
+    fn gather(&mut self, first: Request) -> (Vec<Entry>, Vec<oneshot::Sender<()>>) {
+        let (mut entries, mut barriers, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut next = Some(first);
+        while let Some(request) = next {
+            match request {
+                Request::Append(entry) => {
+                    bytes += entry.fact().payload().wire().len();
+                    entries.push(entry);
+                }
+                Request::Barrier(done) => barriers.push(done),
+            }
+            let full = entries.len() >= MAX_GROUP || bytes >= MAX_GROUP_BYTES;
+            next = if full { None } else { self.mailbox.try_next() };
+        }
+        (entries, barriers)
+    }
+
+    fn commit(&mut self, entries: Vec<Entry>) {
+        if entries.is_empty() {
+            return;
+        }
+        let group: Vec<JournalWrite> = entries.iter().map(|entry| JournalWrite::Append(entry.fact().clone())).collect();
+        match self.write(&group) {
+            Ok(answers) => self.answer(entries, answers),
+            Err(error) => {
+                let reason = error.to_string();
+                self.health.refused(reason.clone());
+                entries.into_iter().for_each(|entry| entry.lost(LossReason::StoreAbsent, Unrecorded::Refused { reason: reason.clone() }));
+            }
+        }
+        self.write_gaps();
+    }
+
+    fn answer(&mut self, entries: Vec<Entry>, answers: Vec<Result<Appended, AppendError>>) {
+        let mut accepted = false;
+        for (entry, answer) in entries.into_iter().zip(answers) {
+            match answer {
+                Ok(appended) => {
+                    accepted = true;
+                    entry.recorded(appended.seq);
+                }
+                Err(error) => {
+                    let reason = match &error {
+                        AppendError::Unavailable(_) => {
+                            self.health.refused(error.to_string());
+                            LossReason::StoreAbsent
+                        }
+                        _ => LossReason::Refused,
+                    };
+                    entry.lost(reason, Unrecorded::Refused { reason: error.to_string() });
+                }
+            }
+        }
+        if accepted {
+            self.health.accepted();
+        }
+    }
+
+    /// Writes a group, once more if the store fails: under the same identities, so that what was committed answers with its first position.
+    fn write(&mut self, group: &[JournalWrite]) -> Result<Vec<Result<Appended, AppendError>>, StoreError> {
+        self.writer.commit(group).or_else(|first| {
+            tracing::warn!(target: "tipstaff::journal", error = %first, "a group was not committed; writing it once more");
+            self.writer.commit(group)
+        })
+    }
+
+    /// Writes what sessions have lost, now that the store may take it (P-10). Success shows that the store takes writes again.
+    fn write_gaps(&mut self) {
+        for session in self.ledger.pending() {
+            let Some(taken) = self.ledger.take_pending(&session) else { continue };
+            let group: Vec<JournalWrite> = taken.records().iter().map(|record| gap(&session, record)).collect();
+            match self.writer.commit(&group) {
+                Ok(answers) if answers.iter().all(Result::is_ok) => {
+                    taken.written();
+                    self.health.accepted();
+                }
+                Ok(_) | Err(_) => {
+                    taken.put_back();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn use_the_quiet(&mut self) {
+        self.write_gaps();
+        for (what, done) in [("touch", self.writer.touch()), ("checkpoint", self.writer.checkpoint_when_idle())] {
+            if let Err(error) = done {
+                tracing::debug!(target: "tipstaff::journal", what, %error, "upkeep in the quiet failed; it is tried again");
+            }
+        }
+    }
+}
+
+fn gap(session: &SessionId, record: &GapRecord) -> JournalWrite {
+    let reason = match record.reason {
+        LossReason::NoRoom => GapReason::QueueFull,
+        LossReason::StoreAbsent => GapReason::StoreUnavailable,
+        LossReason::Unconfirmed => GapReason::WriterLost,
+        LossReason::Refused => GapReason::Refused,
+    };
+    let known_lost = match record.lost {
+        Lost::Known(facts) => Some(facts),
+        Lost::Unknown => None,
+    };
+    let (first_at, last_at) = (record.first_at, record.last_at);
+    JournalWrite::Gap(Gap { id: SignalId::generate(), session: session.clone(), reason, first_at, last_at, known_lost })
+}
