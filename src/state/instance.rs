@@ -21,23 +21,31 @@ use super::Here;
 use crate::clock::Timestamp;
 use crate::id::RuntimeInstanceId;
 
-/// One opening of a store by one process.
-///
-/// A program makes one per runtime and hands it to every writer that it opens, so that a restarted writer goes on under the same record.
+/// A runtime instance as a store recorded it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeInstance {
-    /// A random identity: never a host name or a PID, which are used again.
-    pub id: RuntimeInstanceId,
-    /// Which process it is.
-    pub executor: ExecutorIdentity,
-    /// The program's name, for people.
-    pub program: Arc<str>,
+    /// Who it is.
+    pub identity: InstanceIdentity,
     /// When it opened the store, by the store's clock.
     pub started_at: Timestamp,
     /// When it was last seen, by the store's clock.
     pub last_seen_at: Timestamp,
     /// When it closed its record. `None` for one that runs, and for one that was killed.
     pub ended_at: Option<Timestamp>,
+}
+
+/// Who opens a store.
+///
+/// A program makes one per runtime ([`Here::instance`]) and hands it to every writer that it opens, so that a restarted writer goes on under the
+/// same record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceIdentity {
+    /// A random identity: never a host name or a PID, which are used again.
+    pub id: RuntimeInstanceId,
+    /// Which process it is.
+    pub executor: ExecutorIdentity,
+    /// The program's name, for people.
+    pub program: Arc<str>,
 }
 
 /// Which process something runs in, so that a later process can tell whether it is still there (O-7). What a platform does not tell is `None`.
@@ -126,7 +134,7 @@ pub enum ProcessSeen {
 pub fn judge(instance: &RuntimeInstance, here: &Here, look: impl FnOnce(u32) -> ProcessSeen) -> InstanceVerdict {
     use InstanceVerdict::{Alive, Dead, Unknown};
 
-    let (theirs, ours) = (&instance.executor, &here.executor);
+    let (theirs, ours) = (&instance.identity.executor, &here.executor);
     if instance.ended_at.is_some() {
         return Dead(DeathEvidence::Ended);
     }

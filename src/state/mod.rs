@@ -4,9 +4,12 @@
 //! [`Store`] gives out one [`JournalWriter`] and a shared [`JournalReader`]. Two backends pass the same suite: SQLite, and a model in memory
 //! which is the oracle of the property tests.
 
+mod attempt;
 mod error;
+mod fault_point;
 mod gap;
 mod instance;
+mod memory;
 mod port;
 mod process;
 mod read;
@@ -14,8 +17,13 @@ mod recovery;
 
 pub use error::{AppendError, DriverError, StoreError};
 pub use gap::{Gap, GapReason};
-pub use instance::{DeathEvidence, ExecutorIdentity, InstanceVerdict, ProcessSeen, RuntimeInstance, UnknownBecause, judge};
+pub use instance::{
+    DeathEvidence, ExecutorIdentity, InstanceIdentity, InstanceVerdict, ProcessSeen, RuntimeInstance, UnknownBecause, judge,
+};
+pub use memory::MemoryStore;
 pub use port::{Appended, JournalReader, JournalWrite, JournalWriter, Store};
 pub use process::Here;
-pub use read::{AttemptRow, Closed, Page, PageLimit, ReadFilter, Recorded, RecordedGap, SessionRow, StoreSize, Summary};
+pub use read::{
+    AttemptRow, Closed, MAX_SCAN, Page, PageLimit, ReadFilter, Recorded, RecordedGap, SessionRow, StoreSize, Summary,
+};
 pub use recovery::{ClosedByRecovery, Recovered};

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::{
-    AppendError, AttemptRow, Gap, InstanceVerdict, Page, PageLimit, ReadFilter, Recorded, RecordedGap, Recovered,
-    RuntimeInstance, SessionRow, StoreError, StoreSize, Summary,
+    AppendError, AttemptRow, Gap, InstanceIdentity, InstanceVerdict, Page, PageLimit, ReadFilter, Recorded, RecordedGap,
+    Recovered, RuntimeInstance, SessionRow, StoreError, StoreSize, Summary,
 };
 use crate::id::{AttemptId, OperationId, RuntimeInstanceId, SessionId, SignalId};
 use crate::signal::{Signal, SignalSeq};
@@ -20,7 +20,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError`] when the store cannot be written; the text says what to do.
-    fn open_writer(&self, instance: &RuntimeInstance) -> Result<Box<dyn JournalWriter>, StoreError>;
+    fn open_writer(&self, instance: &InstanceIdentity) -> Result<Box<dyn JournalWriter>, StoreError>;
 
     /// The shared reader.
     ///

@@ -1,11 +1,12 @@
 //! What this machine tells about itself and its processes. The only file of the store that reads `/proc`.
 
-use super::instance::{ExecutorIdentity, InstanceVerdict, ProcessSeen, RuntimeInstance, judge};
-use crate::clock::{Clock, Timestamp};
-use crate::id::RuntimeInstanceId;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+
+use super::instance::{ExecutorIdentity, InstanceIdentity, InstanceVerdict, ProcessSeen, RuntimeInstance, judge};
+use crate::clock::Timestamp;
+use crate::id::RuntimeInstanceId;
 
 /// Where we are: the identity of this process, and what is needed to judge others of this machine.
 ///
@@ -51,26 +52,18 @@ impl Here {
         let (ours, booted) = (&self.executor, self.booted_at);
         let cloned = |other: &RuntimeInstance| {
             ours.host.is_some()
-                && other.executor.host == ours.host
-                && other.executor.boot != ours.boot
+                && other.identity.executor.host == ours.host
+                && other.identity.executor.boot != ours.boot
                 && booted.is_some_and(|booted| other.last_seen_at >= booted)
         };
         self.ambiguous_host = known.into_iter().any(cloned);
         self
     }
 
-    /// A fresh runtime instance of this process, for the store to record.
+    /// A fresh runtime instance of this process, for stores to record.
     #[must_use]
-    pub fn instance(&self, program: impl Into<Arc<str>>, clock: &impl Clock) -> RuntimeInstance {
-        let now = clock.now();
-        RuntimeInstance {
-            id: RuntimeInstanceId::generate(),
-            executor: self.executor.clone(),
-            program: program.into(),
-            started_at: now,
-            last_seen_at: now,
-            ended_at: None,
-        }
+    pub fn instance(&self, program: impl Into<Arc<str>>) -> InstanceIdentity {
+        InstanceIdentity { id: RuntimeInstanceId::generate(), executor: self.executor.clone(), program: program.into() }
     }
 
     /// Judges an instance, looking at its process where the answer depends on it.
@@ -145,7 +138,6 @@ fn line(path: &str) -> Option<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::SystemClock;
 
     #[test]
     fn a_process_name_with_blanks_and_brackets_does_not_shift_the_fields() {
@@ -169,7 +161,9 @@ mod tests {
     #[test]
     fn this_process_is_alive() {
         let here = Here::read();
-        let instance = here.instance("test", &SystemClock);
+        let at = Timestamp::from_micros(1);
+        let identity = here.instance("test");
+        let instance = RuntimeInstance { identity, started_at: at, last_seen_at: at, ended_at: None };
         assert_eq!(here.judge(&instance), InstanceVerdict::Alive);
     }
 }

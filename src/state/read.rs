@@ -8,6 +8,9 @@ use super::Gap;
 use crate::id::{AttemptId, InvocationId, OperationId, RuntimeInstanceId, SessionId};
 use crate::signal::{EmitterRole, LifecycleKind, Signal, SignalKind, SignalSeq};
 
+/// The most positions that one page examines: a filter that lets little through does not make a read long.
+pub const MAX_SCAN: u32 = 20_000;
+
 /// One page of a forward read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
