@@ -12,8 +12,8 @@
 //! | anything              | another  | `None`: attempts are not concerned            |
 
 use super::{AppendError, AttemptRow, Closed};
-use crate::id::{AttemptId, OperationId};
-use crate::signal::{LifecycleKind, Signal};
+use crate::id::{AttemptId, OperationId, SessionId};
+use crate::signal::{LifecycleKind, Signal, SignalSeq};
 
 /// A fact that opens or closes an attempt.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +21,20 @@ pub(super) struct AttemptFact<'s> {
     pub(super) operation: &'s OperationId,
     pub(super) attempt: &'s AttemptId,
     pub(super) kind: LifecycleKind,
+}
+
+/// What of a recorded attempt the decision needs.
+#[derive(Debug)]
+pub(super) struct RecordedAttempt {
+    pub(super) session: SessionId,
+    pub(super) proposed: Option<SignalSeq>,
+    pub(super) closed: Option<Closed>,
+}
+
+impl From<&AttemptRow> for RecordedAttempt {
+    fn from(row: &AttemptRow) -> Self {
+        Self { session: row.session.clone(), proposed: row.proposed, closed: row.closed }
+    }
 }
 
 /// What is to be written beside the fact.
@@ -45,20 +59,29 @@ pub(super) fn attempt_fact(signal: &Signal) -> Result<Option<AttemptFact<'_>>, A
 }
 
 /// Decides by the table above.
-pub(super) fn step(signal: &Signal, fact: AttemptFact<'_>, recorded: Option<&AttemptRow>) -> Result<AttemptChange, AppendError> {
+pub(super) fn step(
+    signal: &Signal,
+    fact: AttemptFact<'_>,
+    recorded: Option<RecordedAttempt>,
+) -> Result<AttemptChange, AppendError> {
     let closing = fact.kind.closes_operation();
-    let Some(row) = recorded else {
+    let Some(RecordedAttempt { session, proposed, closed }) = recorded else {
         return Ok(if closing { AttemptChange::CloseUnproposed } else { AttemptChange::Open });
     };
-    let (operation, attempt, session) = (fact.operation.clone(), fact.attempt.clone(), row.session.clone());
-    if row.session != *signal.session() {
+    let names = || (fact.operation.clone(), fact.attempt.clone());
+    if session != *signal.session() {
+        let (operation, attempt) = names();
         return Err(AppendError::OtherSession { operation, attempt, session });
     }
-    match (row.closed, row.proposed) {
+    match (closed, proposed) {
         (Some(Closed { kind: closed_as, seq }), _) => {
+            let (operation, attempt) = names();
             Err(AppendError::AlreadyClosed { operation, attempt, closed_as, session, seq })
         }
-        (None, Some(seq)) if !closing => Err(AppendError::AlreadyProposed { operation, attempt, session, seq }),
+        (None, Some(seq)) if !closing => {
+            let (operation, attempt) = names();
+            Err(AppendError::AlreadyProposed { operation, attempt, session, seq })
+        }
         (None, _) => Ok(AttemptChange::Close),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::payload::{MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
 use crate::id::{AttemptId, OperationId, SessionId, SignalId};
 use crate::signal::{LifecycleKind, SignalSeq};
 
@@ -67,6 +68,24 @@ pub enum AppendError {
         attempt: AttemptId,
         /// The session of its proposal.
         session: SessionId,
+    },
+    /// The payload is nested too deeply to be read back from its JSON text. Trying again is useless.
+    #[error(
+        "the payload of fact {id} is nested more than {MAX_PAYLOAD_DEPTH} levels deep and could not be read back: flatten it"
+    )]
+    TooDeep {
+        /// The fact.
+        id: SignalId,
+    },
+    /// The payload is larger than a store can keep. It is refused whole, because nothing is ever cut (P-11). Trying again is useless.
+    #[error(
+        "the payload of fact {id} has {bytes} bytes, at most {MAX_PAYLOAD_BYTES} can be kept: store it elsewhere and record where"
+    )]
+    TooLarge {
+        /// The fact.
+        id: SignalId,
+        /// The size of its JSON text.
+        bytes: usize,
     },
     /// The store could not take it. Nothing is known to be wrong with the fact: try again under the same identity.
     #[error("the journal could not take the fact")]
@@ -167,6 +186,23 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// Every reader was taken for longer than the busy timeout.
+    #[error("{}: all {readers} readers were taken for too long: read less at a time, or allow more readers", path.display())]
+    ReadersBusy {
+        /// The file.
+        path: PathBuf,
+        /// How many there are.
+        readers: usize,
+    },
+    /// The closing fact of an open proposal was refused, so that the recovery stopped.
+    #[error("{}: recovering open proposals failed", path.display())]
+    RecoveryRefused {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: AppendError,
+    },
     /// The disk is full. What was answered is recorded; this was not.
     #[error("{}: the disk is full: free some space and try again", path.display())]
     Full {
@@ -185,15 +221,13 @@ pub enum StoreError {
         source: DriverError,
     },
     /// A recorded row cannot be read as what it should be.
-    #[error("{place}: the recorded row of position {seq} of session {session} cannot be read: its {what}")]
+    #[error("{}: the row of {row} cannot be read ({what}): restore a backup, or leave the row out", path.display())]
     Unreadable {
-        /// The store.
-        place: String,
-        /// The session.
-        session: SessionId,
-        /// The position.
-        seq: SignalSeq,
-        /// What is wrong.
+        /// The file.
+        path: PathBuf,
+        /// Which row.
+        row: String,
+        /// What is wrong with it.
         what: &'static str,
     },
     /// The system refused to read or create a file.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::attempt::{AttemptChange, attempt_fact, step};
 use super::fault_point::fault_point;
+use super::payload::check_payload;
 use super::recovery::ambiguous;
 use super::{
     AppendError, Appended, AttemptRow, Closed, ClosedByRecovery, DeathEvidence, Gap, InstanceIdentity, InstanceVerdict,
@@ -192,6 +193,7 @@ impl State {
             JournalWrite::Append(signal) => (Arc::clone(signal), None),
             JournalWrite::Gap(gap) => (Arc::new(gap.to_signal()), Some(gap)),
         };
+        check_payload(&signal)?;
         let about = attempt_fact(&signal)?;
         if let Some((session, seq)) = self.positions.get(signal.id()) {
             let recorded = self.sessions.get(session).and_then(|log| log.fact(*seq));
@@ -204,7 +206,7 @@ impl State {
         let change = match about {
             Some(fact) => {
                 let key = (fact.operation.clone(), fact.attempt.clone());
-                Some((step(&signal, fact, self.attempts.get(&key))?, fact.kind, key))
+                Some((step(&signal, fact, self.attempts.get(&key).map(Into::into))?, fact.kind, key))
             }
             None => None,
         };
@@ -252,8 +254,9 @@ impl State {
         let open = self.open_proposals_of(owner);
         let close = |row: AttemptRow| {
             let proposed = row.proposed.and_then(|seq| self.sessions.get(&row.session)?.fact(seq));
-            let proposed = Arc::clone(proposed.expect("an open attempt has its proposal"));
-            let closing = JournalWrite::Append(Arc::new(ambiguous(&proposed, &row, evidence, now)));
+            let (invocation, subject) = proposed.map(|fact| (fact.invocation().cloned(), fact.subject().cloned())).unzip();
+            let closing = ambiguous(&row, invocation.flatten(), subject.flatten(), evidence, now);
+            let closing = JournalWrite::Append(Arc::new(closing));
             let appended = self.record(&closing, by).expect("the attempt is open, and the fact is new");
             ClosedByRecovery { session: row.session, operation: row.operation, attempt: row.attempt, seq: appended.seq }
         };

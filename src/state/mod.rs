@@ -10,10 +10,13 @@ mod fault_point;
 mod gap;
 mod instance;
 mod memory;
+mod payload;
 mod port;
 mod process;
 mod read;
 mod recovery;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 pub use error::{AppendError, DriverError, StoreError};
 pub use gap::{Gap, GapReason};
@@ -21,9 +24,12 @@ pub use instance::{
     DeathEvidence, ExecutorIdentity, InstanceIdentity, InstanceVerdict, ProcessSeen, RuntimeInstance, UnknownBecause, judge,
 };
 pub use memory::MemoryStore;
+pub use payload::{INLINE_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
 pub use port::{Appended, JournalReader, JournalWrite, JournalWriter, Store};
 pub use process::Here;
 pub use read::{
     AttemptRow, Closed, MAX_SCAN, Page, PageLimit, ReadFilter, Recorded, RecordedGap, SessionRow, StoreSize, Summary,
 };
 pub use recovery::{ClosedByRecovery, Recovered};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{Durability, Migrate, SqliteOptions, SqliteStore};

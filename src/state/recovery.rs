@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{AttemptRow, DeathEvidence, InstanceVerdict, RuntimeInstance};
 use crate::clock::Timestamp;
-use crate::id::{AttemptId, OperationId, SessionId};
-use crate::signal::{EmitterRole, LifecycleKind, Payload, PayloadType, Signal, SignalSeq};
+use crate::id::{AttemptId, InvocationId, OperationId, SessionId};
+use crate::signal::{EmitterRole, LifecycleKind, Payload, PayloadType, Signal, SignalSeq, Subject};
 
 /// What a recovery found and did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,7 +32,13 @@ pub struct ClosedByRecovery {
 }
 
 /// The closing fact of a proposal whose instance is dead: it keeps the proposal's invocation and subject, and says what showed the death.
-pub(super) fn ambiguous(proposed: &Signal, row: &AttemptRow, evidence: DeathEvidence, now: Timestamp) -> Signal {
+pub(super) fn ambiguous(
+    row: &AttemptRow,
+    invocation: Option<InvocationId>,
+    subject: Option<Subject>,
+    evidence: DeathEvidence,
+    now: Timestamp,
+) -> Signal {
     let value = json!({
         "cause": "instance_dead",
         "instance": row.instance.as_str(),
@@ -44,11 +50,11 @@ pub(super) fn ambiguous(proposed: &Signal, row: &AttemptRow, evidence: DeathEvid
         .attempt(row.attempt.clone())
         .role(EmitterRole::shipped("recovery"))
         .payload(Payload::from_value(PayloadType::shipped("tipstaff.operation_ambiguous", 1), value));
-    if let Some(invocation) = proposed.invocation() {
-        fact = fact.invocation(invocation.clone());
+    if let Some(invocation) = invocation {
+        fact = fact.invocation(invocation);
     }
-    if let Some(subject) = proposed.subject() {
-        fact = fact.subject(subject.clone());
+    if let Some(subject) = subject {
+        fact = fact.subject(subject);
     }
     fact.build()
 }
