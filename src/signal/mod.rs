@@ -4,10 +4,12 @@
 
 mod error;
 mod fact;
+mod filter;
 mod kind;
 mod payload;
 
 pub use error::SignalError;
 pub use fact::{EmitterRole, Signal, SignalBuilder, SignalSeq, Subject};
+pub use filter::{DeclaredFilter, Filter, PredicateError};
 pub use kind::{LifecycleKind, SignalKind, UserKind};
 pub use payload::{Payload, PayloadType};
