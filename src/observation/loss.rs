@@ -343,3 +343,155 @@ impl<'de> Deserialize<'de> for Lost {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn session(name: &str) -> SessionId {
+        SessionId::new(name).unwrap()
+    }
+
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_micros(micros)
+    }
+
+    /// P-10: a counted gap has reason, first, last, and a count or "unknown", never 0.
+    #[test]
+    fn losses_of_one_reason_become_one_gap() {
+        let ledger = LossLedger::new();
+        let one = session("one");
+        ledger.record(&one, LossReason::NoRoom, at(30), Lost::known(2).unwrap());
+        ledger.record(&one, LossReason::NoRoom, at(10), Lost::ONE);
+        ledger.record(&one, LossReason::NoRoom, at(20), Lost::Unknown);
+        let taken = ledger.take_pending(&one).unwrap();
+        assert_eq!(
+            serde_json::to_value(taken.records()).unwrap(),
+            json!([
+                {"reason": "no_room", "first_at_us": 10, "last_at_us": 30, "lost": 3},
+                {"reason": "no_room", "first_at_us": 20, "last_at_us": 20, "lost": "unknown"},
+            ])
+        );
+        taken.written();
+        assert!(ledger.pending().is_empty());
+        assert_eq!(ledger.session(&one).of(LossReason::NoRoom), LossCount { facts: 3, unknown: 1 });
+    }
+
+    /// P-10: "never 0". There is no such count to be made or read.
+    #[test]
+    fn a_loss_of_nothing_cannot_be_said() {
+        assert_eq!(Lost::known(0), None);
+        for bad in [json!(0), json!("none"), json!(-1), json!(null)] {
+            assert!(serde_json::from_value::<Lost>(bad.clone()).is_err(), "{bad}");
+        }
+        assert_eq!(serde_json::from_value::<Lost>(json!("unknown")).unwrap(), Lost::Unknown);
+    }
+
+    /// P-2: no arm may make the loss counter lie; a writer that goes away without a commit keeps nothing.
+    #[test]
+    fn gaps_come_back_unless_they_are_written() {
+        let ledger = LossLedger::new();
+        let one = session("one");
+        ledger.record(&one, LossReason::StoreAbsent, at(1), Lost::ONE);
+        let taken = ledger.take_pending(&one).unwrap();
+        ledger.record(&one, LossReason::StoreAbsent, at(2), Lost::ONE);
+        drop(taken);
+        let again = ledger.take_pending(&one).unwrap();
+        let expected =
+            GapRecord { reason: LossReason::StoreAbsent, first_at: at(1), last_at: at(2), lost: Lost::known(2).unwrap() };
+        assert_eq!(again.records(), [expected]);
+        again.put_back();
+        assert_eq!(ledger.pending(), [one]);
+    }
+
+    /// P-10: a session that has ended is forgotten only once its gaps are written; the totals keep them.
+    #[test]
+    fn an_ended_session_is_owed_its_gaps() {
+        let ledger = LossLedger::new();
+        let one = session("one");
+        ledger.record(&one, LossReason::Refused, at(1), Lost::ONE);
+        ledger.end_session(&one);
+        let taken = ledger.take_pending(&one).expect("ended, but its gap is not written");
+        ledger.end_session(&one);
+        assert!(!ledger.session(&one).is_none(), "a writer still holds its gap");
+        taken.written();
+        assert!(ledger.session(&one).is_none());
+        assert_eq!(ledger.totals().all(), LossCount { facts: 1, unknown: 0 });
+    }
+
+    #[derive(Debug, Clone)]
+    enum Act {
+        Lose { session: bool, reason: LossReason, facts: Option<u64>, at: i64 },
+        Take { session: bool, written: bool },
+    }
+
+    fn acts() -> impl Strategy<Value = Act> {
+        let reason = prop::sample::select(LossReason::ALL);
+        prop_oneof![
+            (any::<bool>(), reason, prop::option::of(1u64..1000), 0i64..1000)
+                .prop_map(|(session, reason, facts, at)| Act::Lose { session, reason, facts, at }),
+            (any::<bool>(), any::<bool>()).prop_map(|(session, written)| Act::Take { session, written }),
+        ]
+    }
+
+    proptest! {
+        /// P-10: lost facts = counted facts = written gaps + pending gaps, for each session and reason.
+        #[test]
+        fn the_counter_never_lies(acts in prop::collection::vec(acts(), 0..60)) {
+            let ledger = LossLedger::new();
+            let sessions = [session("a"), session("b")];
+            let mut lost = BTreeMap::<(bool, LossReason), u64>::new();
+            let mut lost_unknown = BTreeMap::<(bool, LossReason), u64>::new();
+            let mut found = BTreeMap::<(bool, LossReason), u64>::new();
+            let mut owed_since = BTreeMap::<(bool, LossReason, bool), (i64, i64)>::new();
+            let mut tally = |which: bool, gaps: &[GapRecord]| {
+                for gap in gaps {
+                    if let Lost::Known(facts) = gap.lost {
+                        *found.entry((which, gap.reason)).or_default() += facts.get();
+                    }
+                }
+            };
+            for act in acts {
+                match act {
+                    Act::Lose { session, reason, facts, at: micros } => {
+                        match facts {
+                            Some(facts) => *lost.entry((session, reason)).or_default() += facts,
+                            None => *lost_unknown.entry((session, reason)).or_default() += 1,
+                        }
+                        let span = owed_since.entry((session, reason, facts.is_some())).or_insert((micros, micros));
+                        *span = (span.0.min(micros), span.1.max(micros));
+                        let lost = facts.map_or(Lost::Unknown, |facts| Lost::known(facts).unwrap());
+                        ledger.record(&sessions[usize::from(session)], reason, at(micros), lost);
+                    }
+                    Act::Take { session, written } => {
+                        let Some(taken) = ledger.take_pending(&sessions[usize::from(session)]) else { continue };
+                        for gap in taken.records() {
+                            let span = owed_since[&(session, gap.reason, gap.lost != Lost::Unknown)];
+                            prop_assert_eq!((gap.first_at, gap.last_at), (at(span.0), at(span.1)));
+                        }
+                        if written {
+                            tally(session, taken.records());
+                            owed_since.retain(|&(of, ..), _| of != session);
+                            taken.written();
+                        }
+                    }
+                }
+            }
+            for which in [false, true] {
+                if let Some(taken) = ledger.take_pending(&sessions[usize::from(which)]) {
+                    tally(which, taken.records());
+                }
+                for &reason in LossReason::ALL {
+                    let count = ledger.session(&sessions[usize::from(which)]).of(reason);
+                    prop_assert_eq!(count.facts, lost.get(&(which, reason)).copied().unwrap_or(0));
+                    prop_assert_eq!(count.unknown, lost_unknown.get(&(which, reason)).copied().unwrap_or(0));
+                }
+            }
+            prop_assert_eq!(found, lost.clone());
+            prop_assert_eq!(ledger.totals().all().facts, lost.values().sum::<u64>());
+        }
+    }
+}
