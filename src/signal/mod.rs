@@ -4,10 +4,15 @@
 
 mod error;
 mod fact;
+mod filter;
 mod kind;
+mod path;
 mod payload;
+mod redact;
 
 pub use error::SignalError;
 pub use fact::{EmitterRole, Signal, SignalBuilder, SignalSeq, Subject};
+pub use filter::{DeclaredFilter, Filter, PredicateError};
 pub use kind::{LifecycleKind, SignalKind, UserKind};
 pub use payload::{Payload, PayloadType};
+pub use redact::{InvalidRedaction, MAX_REDACTIONS, REDACTED, Redacted, RedactedField, Redactions};
