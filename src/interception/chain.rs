@@ -53,12 +53,22 @@ impl<C: Judged, R> Plan<C, R> {
     /// # Panics
     /// Never by what an interceptor or the context does. An interceptor that waits needs a tokio runtime with timers; without one it counts as panicked.
     pub async fn apply(&self, context: Arc<C>, deadline: Deadline, report: &mut Report) -> ChainOutcome<C> {
+        match identify(&*context) {
+            Ok(digest) => self.apply_identified(context, digest, deadline, report).await,
+            Err(failure) => {
+                report.begin(&self.0.shape);
+                unidentified(report, &failure)
+            }
+        }
+    }
+
+    /// As [`Self::apply`], for a context whose digest the caller has computed already: it is computed once per change.
+    ///
+    /// # Cancel safety
+    /// As [`Self::apply`].
+    pub async fn apply_identified(&self, context: Arc<C>, digest: Digest, deadline: Deadline, report: &mut Report) -> ChainOutcome<C> {
         let Compiled { shape, calls } = &*self.0;
         report.begin(shape);
-        let digest = match identify(&*context) {
-            Ok(digest) => digest,
-            Err(failure) => return unidentified(report, &failure),
-        };
         let judged = report.judge(digest);
         let mut chain =
             Chain { shape, report, context, digest, judged, deadline, now: Instant::now(), stopped_by: None, would_have: None };

@@ -14,6 +14,7 @@ pub(super) use shape::{Registered, Shape, Stage};
 use super::evaluator::{AdmitCall, DecideCall, ResultCall};
 use super::outcome::Basis;
 use super::report::Report;
+use super::stage::{ResultPhase, StageKind};
 use crate::declare::Digest;
 
 /// An immutable plan over contexts `C` and results `R`. Cheap to clone; shared by every proposal of its owner.
@@ -76,6 +77,13 @@ impl<C, R> Plan<C, R> {
     /// The names of all registrations, in plan order.
     pub fn registrations(&self) -> impl Iterator<Item = &str> {
         self.0.shape.registrations.iter().map(|registered| &*registered.name)
+    }
+
+    /// Whether a result stage that runs after this end has a registration.
+    #[must_use]
+    pub fn has_result_stage(&self, end: ResultPhase) -> bool {
+        let judges = |stage: &Stage| matches!(stage.spec.kind, StageKind::Result(phase) if phase.covers(end)) && stage.from < stage.to;
+        self.0.shape.stages.iter().any(judges)
     }
 
     /// An empty report for one proposal: every registration is not reached. The caller owns it, so that it tells what was called also if the future

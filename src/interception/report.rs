@@ -16,6 +16,7 @@ pub use step::{Answer, SkipReason, Step};
 use super::decision::Note;
 use super::outcome::{Basis, Escalation};
 use super::plan::Shape;
+use super::progress::Progress;
 use crate::declare::Digest;
 
 /// What every registration of a plan answered, in plan order (I-8).
@@ -32,6 +33,8 @@ pub struct Report {
     digests: Vec<Digest>,
     /// Whether any entry has details.
     detailed: bool,
+    /// Who else follows how far the chain came.
+    progress: Option<Progress>,
 }
 
 /// The answer of one registration.
@@ -62,7 +65,14 @@ pub(super) struct Place {
 impl Report {
     pub(super) fn new(shape: Arc<Shape>) -> Self {
         let steps = Vec::with_capacity(shape.registrations.len());
-        Self { shape, steps, again: Vec::new(), digests: Vec::with_capacity(1), detailed: false }
+        Self { shape, steps, again: Vec::new(), digests: Vec::with_capacity(1), detailed: false, progress: None }
+    }
+
+    /// Lets somebody else follow how far the chain comes, while this report is being filled.
+    #[must_use]
+    pub fn followed_by(mut self, progress: Progress) -> Self {
+        self.progress = Some(progress);
+        self
     }
 
     /// The plan's name.
@@ -125,6 +135,9 @@ impl Report {
         self.again.clear();
         self.digests.clear();
         self.detailed = false;
+        if let Some(progress) = &self.progress {
+            progress.begin(shape);
+        }
     }
 
     /// Makes the report ready for the result stages: what stands before the operation stays as it is.
@@ -148,6 +161,9 @@ impl Report {
         } else {
             debug_assert_eq!(self.steps.len(), place.registration, "entries come in plan order");
             self.steps.push(entry);
+            if let Some(progress) = &self.progress {
+                progress.settled(self.steps.len());
+            }
         }
     }
 

@@ -14,12 +14,12 @@ use tokio::time::Instant;
 
 use super::record::{self, ClosedRecord, End};
 use super::{
-    Audit, ClosingPlace, Granted, Operation, OperationOutcome, OperationStatus, Owner, Progress, RecordState,
+    Audit, ClosingPlace, Granted, Operation, OperationOutcome, OperationStatus, Owner, RecordState,
     StatusCell, Unrecorded,
 };
 use crate::clock::Deadline;
 use crate::declare::Digest;
-use crate::interception::Report;
+use crate::interception::{Progress, Report};
 use crate::signal::{EmitterRole, Payload, PayloadType, Signal, SignalKind};
 
 /// An attempt that is under way. It owns the reserved place for its closing fact.
@@ -90,7 +90,7 @@ impl<O: Owner, A: Audit> Attempt<O, A> {
         OperationOutcome {
             operation: self.operation.id.clone(),
             attempt: self.operation.attempt.clone(),
-            status: StatusCell::default(),
+            status,
             profile: self.operation.profile,
             basis: self.granted.as_ref().map(Granted::basis),
             requested: self.requested,
@@ -105,7 +105,7 @@ impl<O: Owner, A: Audit> Attempt<O, A> {
         let replaced = granted.filter(|granted| Some(granted.digest()) != self.requested);
         let record = ClosedRecord::<O> {
             owner: O::NAME,
-            status: StatusCell::default(),
+            status,
             profile: self.operation.profile,
             basis: granted.map(Granted::basis),
             requested: self.requested,
@@ -113,9 +113,8 @@ impl<O: Owner, A: Audit> Attempt<O, A> {
             context: replaced.map(Granted::context),
             plan: self.plan,
             end,
-            notes: granted.map(Granted::notes).unwrap_or_default(),
             labels: granted.map(Granted::labels).unwrap_or_default(),
-            report: self.report.as_ref().map(Report::to_record),
+            report: self.report.as_ref().map(Report::record),
             elapsed_us: u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
         let kind = status.closing_kind().expect("an attempt closes with a terminal status");
@@ -166,7 +165,7 @@ impl<O: Owner, A: Audit> Drop for Attempt<O, A> {
 
 impl<O: Owner, A: Audit> Attempt<O, A> {
     fn cancelled_where(&self) -> String {
-        match self.progress.last_called() {
+        match self.progress.awaited() {
             Some(name) => format!("the proposer went away while {name} was being asked"),
             None => "the proposer went away before any interceptor was asked".to_owned(),
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{OperationStatus, Performance, Progress};
+use super::{OperationStatus, Performance};
 use crate::clock::{Deadline, Timestamp};
 use crate::declare::Digest;
 use crate::id::{AttemptId, OperationId};
-use crate::interception::{ChainFailure, Denied, Escalated, Judged, Permitted, Plan, Report, StageSpec};
+use crate::interception::{ChainFailure, Denied, Escalated, Judged, Permitted, Plan, Progress, Report, StageSpec};
 use crate::signal::Subject;
 
 /// The owner of one sort of operation. There is no global registry of hooks: each owner compiles its own plan (I-1).
@@ -53,6 +53,7 @@ pub struct Proposal<O: Owner> {
     pub(super) operation: OperationId,
     pub(super) attempt: AttemptId,
     pub(super) context: Arc<O::Context>,
+    pub(super) digest: Digest,
     pub(super) deadline: Deadline,
     pub(super) progress: Progress,
 }
@@ -74,6 +75,12 @@ impl<O: Owner> Proposal<O> {
     #[must_use]
     pub fn context(&self) -> &Arc<O::Context> {
         &self.context
+    }
+
+    /// Its digest, computed once by the proposer.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
     }
 
     /// When a ruling is due. Without one by then the proposal is denied.

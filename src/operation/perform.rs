@@ -104,14 +104,15 @@ impl<O: Owner, A: Audit> Proposed<O, A> {
     /// Dropping the future cancels the running interceptor (I-4) and records the attempt as cancelled, with what was never called.
     pub async fn authorize<Z: Authorizer<O>>(self, authorizer: &Z) -> Result<Permit<O, A, Z::Place>, Answer<O>> {
         let Self { mut attempt, digest, deadline } = self;
-        if let Err(error) = digest {
-            let denial = Denial::by_host(DenialCause::ContextInvalid, error.to_string());
-            return Err(attempt.close_denied(denial));
-        }
+        let digest = match digest {
+            Ok(digest) => digest,
+            Err(error) => return Err(attempt.close_denied(Denial::by_host(DenialCause::ContextInvalid, error.to_string()))),
+        };
         let proposal = Proposal {
             operation: attempt.operation.id.clone(),
             attempt: attempt.operation.attempt.clone(),
             context: Arc::clone(&attempt.operation.context),
+            digest,
             deadline,
             progress: attempt.progress.clone(),
         };
@@ -140,7 +141,7 @@ impl<O: Owner, A: Audit> Proposed<O, A> {
 }
 
 impl<O: Owner, A: Audit> Attempt<O, A> {
-    fn close_denied(self, denial: Denial) -> Answer<O> {
+    pub(super) fn close_denied(self, denial: Denial) -> Answer<O> {
         let outcome = self.close(OperationStatus::Denied, record::End { denial: Some((&denial).into()), ..Default::default() });
         Answer { end: End::Denied(denial), outcome }
     }

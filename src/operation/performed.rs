@@ -57,8 +57,7 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Performed<O, A, P> {
         }
         let deadline = Deadline::after(attempt.operation.ruling_budget);
         let mut report = attempt.report.take().unwrap_or_else(|| plan.report());
-        let context = Arc::clone(granted.shared_context());
-        let outcome = plan.apply_result(context, Arc::clone(&performance), phase, deadline, &mut report).await;
+        let outcome = plan.apply_result(phase, granted.shared_context(), Arc::clone(&performance), deadline, &mut report).await;
         attempt.report = Some(report);
         let shown = match outcome {
             ResultOutcome::Kept { result, replaced } => Shown::Result { performance: result, replaced },

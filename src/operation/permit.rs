@@ -160,7 +160,7 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Permit<O, A, P> {
             effective: self.granted.digest(),
             context: self.granted.context(),
             plan: self.plan.digest(),
-            report: self.attempt.report.as_ref().map(Report::to_record),
+            report: self.attempt.report.as_ref().map(Report::record),
         };
         let fact = fact::<O, A>(&self.attempt.operation, &self.attempt.audit, kind, "tipstaff.pre_call_evidence", &evidence);
         let deadline = Deadline::after(self.attempt.operation.ruling_budget);

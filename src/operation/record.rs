@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Failure, OperationStatus, Owner, Profile};
 use crate::clock::Timestamp;
 use crate::declare::Digest;
-use crate::interception::{Basis, Denial, DenialCause, Escalated, Note, ReportRecord, Withheld};
+use crate::interception::{Basis, Denial, DenialCause, Escalated, ReportRecord, Withheld};
 use crate::signal::{Payload, PayloadType, SignalError};
 
 /// The payload of `operation_proposed`: what is asked for, whole.
@@ -54,8 +54,6 @@ pub(super) struct ClosedRecord<'a, O: Owner> {
     pub(super) plan: Option<Digest>,
     #[serde(flatten)]
     pub(super) end: End<'a>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub(super) notes: &'a [Note],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(super) labels: &'a [Arc<str>],
     #[serde(skip_serializing_if = "Option::is_none")]
