@@ -1,6 +1,25 @@
 //! tipstaff: guardrails that fail closed, an audit that no denial can suppress, delivery that survives a crash.
 
-pub use tipstaff_core::*;
+pub use tipstaff_core::{clock, declare, dispatch, id, interception, observation as observe, operation, signal, state, telemetry};
+#[cfg(feature = "shell-guards")]
+pub use tipstaff_core::guard;
+#[cfg(feature = "testing")]
+pub use tipstaff_core::testing;
+pub use tipstaff_core::transcript;
 
+mod authorization;
+#[cfg(feature = "cli")]
+pub mod cli;
+mod journal;
+mod observation;
 pub mod port;
+mod runtime;
+mod session;
 pub mod supervision;
+mod tree;
+
+pub use authorization::{CompletionTicket, OpenPermit};
+pub use observation::SessionAudit;
+pub use runtime::{Runtime, RuntimeBuilder, RuntimeError, action_plan};
+pub use session::{CallAnswer, CallPermit, EmitError, ProposedCall, Session, SessionBuilder};
+pub use tree::OwnerBounds;

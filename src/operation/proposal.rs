@@ -21,6 +21,13 @@ pub struct Operation<C> {
     pub(super) perform_budget: Option<Duration>,
 }
 
+/// A context is an operation with fresh identities and all defaults.
+impl<C> From<C> for Operation<C> {
+    fn from(context: C) -> Self {
+        Self::new(context)
+    }
+}
+
 impl<C> Operation<C> {
     /// An operation with fresh identities, the profile [`Profile::Minimal`], [`DEFAULT_RULING_BUDGET`] for its ruling, and no bound on performing.
     #[must_use]

@@ -176,6 +176,12 @@ impl Signal {
         &self.payload
     }
 
+    /// The same fact with another payload: what a session's redactions leave of it.
+    #[must_use]
+    pub fn with_payload(self, payload: Payload) -> Self {
+        Self { payload, ..self }
+    }
+
     /// When it occurred, by its emitter's clock.
     #[must_use]
     pub fn occurred_at(&self) -> Timestamp {

@@ -15,4 +15,4 @@ pub use fact::{EmitterRole, Signal, SignalBuilder, SignalSeq, Subject};
 pub use filter::{DeclaredFilter, Filter, PredicateError};
 pub use kind::{LifecycleKind, SignalKind, UserKind};
 pub use payload::{Payload, PayloadType};
-pub use redact::{InvalidRedaction, MAX_REDACTIONS, REDACTED, Redacted, RedactedField, Redactions};
+pub use redact::{RECORD_MEMBER, InvalidRedaction, MAX_REDACTIONS, REDACTED, Redacted, RedactedField, Redactions};

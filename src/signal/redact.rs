@@ -125,6 +125,27 @@ pub struct Redacted {
     pub record: Vec<RedactedField>,
 }
 
+impl Redacted {
+    /// The payload with its record beside it, under the member [`RECORD_MEMBER`], so that a reader of the journal sees that something is gone and can
+    /// confirm a candidate by its digest (P-15). A payload that is no object becomes the member `value` of one. Without a record it stays as it is.
+    #[must_use]
+    pub fn into_payload(self) -> Payload {
+        if self.record.is_empty() {
+            return self.payload;
+        }
+        let record = self.record.iter().map(|field| serde_json::json!({ "path": field.path, "digest": field.digest })).collect();
+        let mut members = match self.payload.value() {
+            Value::Object(members) => members.clone(),
+            other => Map::from_iter([("value".to_owned(), other.clone())]),
+        };
+        members.insert(RECORD_MEMBER.to_owned(), Value::Array(record));
+        Payload::from_value(self.payload.shape().clone(), Value::Object(members))
+    }
+}
+
+/// The member under which a redacted payload says what is gone.
+pub const RECORD_MEMBER: &str = "$redacted";
+
 /// One place that was redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedactedField {

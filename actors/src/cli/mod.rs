@@ -1,0 +1,6 @@
+//! The command-line program.
+
+mod args;
+mod exit;
+
+pub use exit::Exit;

@@ -1,0 +1,76 @@
+//! The observer of one session: fans facts out to its subscribers, under the `observation` policy.
+//!
+//! Its phases are its message: an [`Emission`] arrives with the snapshot of its registrations, runs on a task of its own, and ends as a report. At
+//! most [`MAX_IN_FLIGHT`] are in flight (F-24); then the port's overflow rule holds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tipstaff_core::dispatch::{DispatchReport, JournalState, Snapshot, fan_out};
+use tipstaff_core::signal::Signal;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::port::{Context, Doorbell, Handler, HandlerError};
+
+/// Emissions of one session that run at the same time (F-24).
+pub(crate) const MAX_IN_FLIGHT: usize = 1024;
+
+/// A fact and who is to see it.
+pub(crate) struct Emission {
+    pub(crate) fact: Arc<Signal>,
+    /// The registrations at the moment of admission (F-8).
+    pub(crate) snapshot: Snapshot<Signal>,
+    pub(crate) journal: JournalState,
+    pub(crate) report: Option<oneshot::Sender<DispatchReport>>,
+}
+
+/// One incarnation of a session's observer. It has no state that matters: registrations live outside, queued facts in the port.
+#[derive(Default)]
+pub(crate) struct Observer {
+    running: JoinSet<()>,
+    in_flight: Arc<AtomicUsize>,
+}
+
+impl Handler for Observer {
+    type Message = Emission;
+
+    fn ready(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) < MAX_IN_FLIGHT
+    }
+
+    async fn handle(&mut self, emission: Emission, context: &Context<Emission>) -> Result<(), HandlerError> {
+        while self.running.try_join_next().is_some() {}
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
+        let place = Place { in_flight: Arc::clone(&self.in_flight), doorbell: context.doorbell() };
+        self.running.spawn(async move {
+            let _place = place;
+            let Emission { fact, snapshot, journal, report } = emission;
+            let done = fan_out(&snapshot, &fact, None).await.with_journal(journal);
+            if let Some(report) = report {
+                // The emitter may have gone: the fact was emitted all the same.
+                let _unheard = report.send(done);
+            }
+        });
+        Ok(())
+    }
+
+    /// An orderly end lets the emissions in flight finish; each has the policy's own deadline, and the supervisor's stop timeout is above all.
+    async fn stopping(&mut self, _context: &Context<Emission>) {
+        while self.running.join_next().await.is_some() {}
+    }
+}
+
+/// A place of the bound. When it was the last one, the observer is rung to look again.
+struct Place {
+    in_flight: Arc<AtomicUsize>,
+    doorbell: Doorbell,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.in_flight.fetch_sub(1, Ordering::AcqRel) == MAX_IN_FLIGHT {
+            self.doorbell.ring();
+        }
+    }
+}

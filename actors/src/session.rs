@@ -1,0 +1,397 @@
+//! One observed session: how facts enter, who sees them, and operations within it.
+
+use std::fmt;
+use std::future::Future;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tipstaff_core::clock::{Deadline, Timestamp};
+use tipstaff_core::dispatch::{DispatchReport, JournalState, RegisterError, Registration, Registry, Subscriber};
+use tipstaff_core::id::SessionId;
+use tipstaff_core::observation::{LossCounts, Recent, RecentFacts};
+use tipstaff_core::operation::{
+    ActionExecutor, Answer, AuditMode, Granted, IntoPerformance, Operation, Permit, Proposed, ToolCall, Unrecorded, perform,
+};
+use tipstaff_core::signal::{Redactions, Signal, SignalBuilder, SignalKind, SignalSeq};
+use tokio::sync::oneshot;
+use tokio::time::timeout_at;
+
+use crate::authorization::CompletionTicket;
+use crate::observation::{Admission, AdmissionParts, Emission, SessionAudit, Wants};
+use crate::port::Mailbox;
+use crate::runtime::{Runtime, RuntimeError};
+use crate::supervision::ChildId;
+use crate::tree;
+
+/// How long an emission may wait for its own report beyond the policy's deadline.
+const REPORT: Duration = Duration::from_secs(35);
+
+/// A tool call that is on record; nobody has been asked yet.
+pub type ProposedCall = Proposed<ActionExecutor, SessionAudit>;
+/// Permission to perform one tool call, once.
+pub type CallPermit = Permit<ActionExecutor, SessionAudit, CompletionTicket<ActionExecutor>>;
+/// The end of one attempt of a tool call.
+pub type CallAnswer = Answer<ActionExecutor>;
+
+/// One observed session of a runtime. Cheap to clone; handles stay valid over restarts of its observer.
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+struct Inner {
+    admission: Arc<Admission>,
+    runtime: Runtime,
+    observer: ChildId,
+    mailbox: Arc<Mailbox<Emission>>,
+}
+
+/// Describes a session before it is opened. The order in which its subscriptions are declared means nothing for the audit: the journal is fed before
+/// and independently of every subscriber (P-4, P-5).
+#[must_use = "a session is opened by `open`"]
+pub struct SessionBuilder {
+    runtime: Runtime,
+    id: SessionId,
+    audit: Option<AuditMode>,
+    ring: Option<NonZeroUsize>,
+    redactions: Redactions,
+    subscribers: Vec<Subscriber<Signal>>,
+}
+
+impl SessionBuilder {
+    pub(crate) fn new(runtime: Runtime, id: SessionId) -> Self {
+        Self { runtime, id, audit: None, ring: None, redactions: Redactions::default(), subscribers: Vec::new() }
+    }
+
+    /// How its facts must reach the journal (P-10). Without this: required where the runtime has a store, off where it has none.
+    pub fn audit(mut self, mode: AuditMode) -> Self {
+        self.audit = Some(mode);
+        self
+    }
+
+    /// Keeps the most recent facts in memory (P-5).
+    pub fn recent(mut self, facts: NonZeroUsize) -> Self {
+        self.ring = Some(facts);
+        self
+    }
+
+    /// Keeps fields and patterns out of stored and shown payloads (P-15).
+    pub fn redact(mut self, redactions: Redactions) -> Self {
+        self.redactions = redactions;
+        self
+    }
+
+    /// Registers a subscriber.
+    pub fn observe(mut self, subscriber: Subscriber<Signal>) -> Self {
+        self.subscribers.push(subscriber);
+        self
+    }
+
+    /// Opens the session and starts its observer.
+    ///
+    /// # Errors
+    /// [`RuntimeError::SessionOpen`] when a session of this identity is open already, [`RuntimeError::NoStore`] when a required audit has no store to go
+    /// to, [`RuntimeError::Register`] when two subscribers share a name, [`RuntimeError::Supervision`] when the runtime is stopping.
+    ///
+    /// # Cancel safety
+    /// Dropping the future may leave the session's observer starting; open the session again to own it.
+    pub async fn open(self) -> Result<Session, RuntimeError> {
+        let Self { runtime, id, audit, ring, redactions, subscribers } = self;
+        let journal = runtime.journal();
+        let audit = audit.unwrap_or(if journal.is_some() { AuditMode::Required } else { AuditMode::Off });
+        if audit == AuditMode::Required && journal.is_none() {
+            return Err(RuntimeError::NoStore { session: id });
+        }
+        let registry = Arc::new(Registry::observation());
+        for subscriber in subscribers {
+            let _registered = registry.register(subscriber)?;
+        }
+        let (observer, mailbox) = tree::observer_port();
+        let mailbox = Arc::new(mailbox);
+        let admission = Arc::new(Admission::new(AdmissionParts {
+            session: id.clone(),
+            audit,
+            journal: journal.filter(|_| audit != AuditMode::Off).cloned(),
+            observer,
+            registry,
+            ring: ring.map(RecentFacts::new),
+            redactions,
+            clock: Arc::clone(runtime.clock()),
+        }));
+        let child = runtime.start_observer(tree::session_observer(Arc::clone(&mailbox))).await?;
+        let session = Session(Arc::new(Inner { admission, runtime: runtime.clone(), observer: child, mailbox }));
+        match runtime.register_session(id, &session) {
+            Ok(()) => Ok(session),
+            Err(error) => {
+                session.stop_observer(Deadline::after(Duration::from_secs(5))).await;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for SessionBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionBuilder").field("id", &self.id).field("audit", &self.audit).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Its identity.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.0.admission.parts().session
+    }
+
+    /// How its facts must reach the journal.
+    #[must_use]
+    pub fn audit_mode(&self) -> AuditMode {
+        self.0.admission.parts().audit
+    }
+
+    /// Begins a fact of this session, stamped by the runtime's clock.
+    pub fn signal(&self, kind: impl Into<SignalKind>) -> SignalBuilder {
+        Signal::builder(self.id().clone(), kind, self.0.admission.now())
+    }
+
+    /// The wall time of the runtime's clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.0.admission.now()
+    }
+
+    /// Registers a subscriber; it sees the emissions that are admitted from now on (F-8).
+    ///
+    /// # Errors
+    /// [`RegisterError`]: the name is taken or not usable, or there are too many.
+    pub fn observe(&self, subscriber: Subscriber<Signal>) -> Result<Registration, RegisterError> {
+        self.0.admission.parts().registry.register(subscriber)
+    }
+
+    /// Ends a registration. `false`: it had ended, or is another session's. An emission under way keeps its snapshot.
+    pub fn unobserve(&self, registration: &Registration) -> bool {
+        self.0.admission.parts().registry.unregister(registration)
+    }
+
+    /// Emits a fact and waits until its subscribers have ended; never for the commit (F-16).
+    ///
+    /// # Ordering
+    /// Facts of one session reach the journal in the order of their admission. Emissions may overlap.
+    ///
+    /// # Durability
+    /// The fact is submitted to the journal; the report says `Pending`. [`Self::emit_confirmed`] waits for the commit.
+    ///
+    /// # Cancel safety
+    /// Before the first wait is over nothing was emitted; after it, dropping the future withdraws nothing.
+    ///
+    /// # Errors
+    /// [`EmitError`]. The fact itself is submitted to the journal in every case but [`EmitError::OtherSession`].
+    pub async fn emit(&self, fact: Signal) -> Result<DispatchReport, EmitError> {
+        self.emit_within(fact, None).await.map(|(report, _)| report)
+    }
+
+    /// Emits a fact and waits for its commit as well.
+    ///
+    /// # Durability
+    /// When this returns `Ok`, the fact is committed at the returned position.
+    ///
+    /// # Cancel safety
+    /// As [`Self::emit`].
+    ///
+    /// # Errors
+    /// As [`Self::emit`], and [`EmitError::Unrecorded`] when the fact is not known to be committed; without a journal, before any handler runs.
+    pub async fn emit_confirmed(&self, fact: Signal, deadline: Deadline) -> Result<(SignalSeq, DispatchReport), EmitError> {
+        if self.0.admission.parts().journal.is_none() {
+            return Err(EmitError::Unrecorded(Unrecorded::NoJournal));
+        }
+        let (report, seq) = self.emit_within(fact, Some(deadline)).await?;
+        match seq {
+            Some(Ok(seq)) => Ok((seq, report.with_journal(JournalState::Confirmed(seq.0)))),
+            Some(Err(why)) => Err(EmitError::Unrecorded(why)),
+            None => Err(EmitError::Unrecorded(Unrecorded::NoJournal)),
+        }
+    }
+
+    /// Submits a fact without waiting for anyone: to the journal, and to the subscribers as far as the observer has room.
+    ///
+    /// # Durability
+    /// Submitted, not confirmed. A journal without room is a counted gap.
+    ///
+    /// # Errors
+    /// [`EmitError::OtherSession`], [`EmitError::SessionEnded`]: the late fact is journalled and shown to nobody.
+    pub fn submit(&self, fact: Signal) -> Result<JournalState, EmitError> {
+        self.check(&fact)?;
+        let state = self.0.admission.admit(fact, None, Wants::default());
+        if self.0.admission.has_ended() { Err(EmitError::SessionEnded) } else { Ok(state) }
+    }
+
+    /// As [`Self::submit`], but waits for room in a required journal first: for a source that can be slowed down.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a dropped future has submitted nothing.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub async fn submit_in_turn(&self, fact: Signal, deadline: Deadline) -> Result<JournalState, EmitError> {
+        self.check(&fact)?;
+        let mut place = self.0.admission.place(deadline).await;
+        let state = self.0.admission.admit(fact, place.as_mut(), Wants::default());
+        if self.0.admission.has_ended() { Err(EmitError::SessionEnded) } else { Ok(state) }
+    }
+
+    /// Waits until everything submitted before is committed, or counted as lost.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropping the future only stops the waiting.
+    ///
+    /// # Errors
+    /// [`Unrecorded`] when the journal does not answer in time, or there is none.
+    pub async fn settled(&self, deadline: Deadline) -> Result<(), Unrecorded> {
+        match &self.0.admission.parts().journal {
+            Some(journal) => journal.settled(deadline).await,
+            None => Err(Unrecorded::NoJournal),
+        }
+    }
+
+    /// Runs one tool call through the planes: proposed, judged, performed by `body` if it is permitted, recorded, observed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the running interceptor or drops the body's future; the attempt has its closing fact either way (P-2).
+    pub async fn perform<F, Fut, R>(&self, call: impl Into<Operation<ToolCall>>, body: F) -> CallAnswer
+    where
+        F: FnOnce(Granted<ActionExecutor>) -> Fut + Send,
+        Fut: Future<Output = R> + Send,
+        R: IntoPerformance<serde_json::Value>,
+    {
+        perform(call.into(), self.audit(), self.0.runtime.actions(), body).await
+    }
+
+    /// Puts a tool call on record, as the first step of the long form: propose, [`authorize`](Self::authorize), evidence, perform, review, record.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: until it returns, nothing is on record.
+    ///
+    /// # Errors
+    /// The answer, where a required audit could not take the proposal (P-10).
+    pub async fn propose(&self, call: impl Into<Operation<ToolCall>>) -> Result<ProposedCall, CallAnswer> {
+        Proposed::submit(call.into(), self.audit()).await
+    }
+
+    /// Asks for the permit of a proposed call.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the running interceptor and records the attempt as cancelled.
+    ///
+    /// # Errors
+    /// The answer, where the call must not be performed.
+    pub async fn authorize(&self, proposed: ProposedCall) -> Result<CallPermit, CallAnswer> {
+        proposed.authorize(self.0.runtime.actions()).await
+    }
+
+    /// The audit of this session, for owners of operations of one's own.
+    #[must_use]
+    pub fn audit(&self) -> SessionAudit {
+        SessionAudit(Arc::clone(&self.0.admission))
+    }
+
+    /// The most recent facts, where the session keeps them.
+    #[must_use]
+    pub fn recent(&self) -> Option<Recent> {
+        self.0.admission.parts().ring.as_ref().map(RecentFacts::snapshot)
+    }
+
+    /// Facts of this session that are not in the journal although its audit asked for it. It never goes down.
+    #[must_use]
+    pub fn losses(&self) -> LossCounts {
+        self.0.runtime.ledger().session(self.id())
+    }
+
+    /// Emissions that its subscribers missed, because the observer's port was full or its observer degraded. The journal did not miss them.
+    #[must_use]
+    pub fn undelivered(&self) -> u64 {
+        self.0.admission.undelivered()
+    }
+
+    /// Ends the session: what was admitted is shown to its subscribers within the deadline, then the observer stops. Later facts are journalled and
+    /// answered with [`EmitError::SessionEnded`] (F-23).
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes nothing back.
+    pub async fn end(&self, deadline: Deadline) {
+        self.0.admission.end();
+        self.stop_observer(deadline).await;
+        self.0.runtime.forget_session(self.id());
+    }
+
+    async fn stop_observer(&self, deadline: Deadline) {
+        self.0.mailbox.drain();
+        self.0.runtime.stop_observer(self.0.observer, deadline).await;
+    }
+
+    fn check(&self, fact: &Signal) -> Result<(), EmitError> {
+        if fact.session() == self.id() {
+            return Ok(());
+        }
+        Err(EmitError::OtherSession { fact: fact.session().clone(), session: self.id().clone() })
+    }
+
+    async fn emit_within(
+        &self,
+        fact: Signal,
+        confirm_by: Option<Deadline>,
+    ) -> Result<(DispatchReport, Option<Result<SignalSeq, Unrecorded>>), EmitError> {
+        self.check(&fact)?;
+        let admission = &self.0.admission;
+        let deadline = confirm_by.unwrap_or_else(|| Deadline::after(REPORT));
+        let mut place = admission.place(deadline).await;
+        if admission.has_ended() {
+            admission.admit(fact, place.as_mut(), Wants::default());
+            return Err(EmitError::SessionEnded);
+        }
+        let (report, reported) = oneshot::channel();
+        let (confirm, confirmation) = oneshot::channel();
+        let wants = Wants { confirm: confirm_by.map(|_| confirm), report: Some(report) };
+        admission.admit(fact, place.as_mut(), wants);
+        let report = match timeout_at(Deadline::after(REPORT).instant(), reported).await {
+            Ok(Ok(report)) => report,
+            Ok(Err(_)) | Err(_) => return Err(EmitError::Undelivered),
+        };
+        let seq = match confirm_by {
+            None => None,
+            Some(by) => Some(match timeout_at(by.instant(), confirmation).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_dropped)) => Err(Unrecorded::Refused { reason: "the journal ended before it answered".to_owned() }),
+                Err(_elapsed) => Err(Unrecorded::Late),
+            }),
+        };
+        Ok((report, seq))
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", self.id()).field("audit", &self.audit_mode()).finish_non_exhaustive()
+    }
+}
+
+/// Why an emission has no report.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EmitError {
+    /// The fact belongs to another session. Nothing was done with it.
+    #[error("the fact belongs to session {fact}, not to {session}: emit it there")]
+    OtherSession {
+        /// The session that the fact names.
+        fact: SessionId,
+        /// This session.
+        session: SessionId,
+    },
+    /// The session has ended. The fact was journalled; nobody was shown it (F-23).
+    #[error("the session has ended: the fact is journalled and shown to nobody")]
+    SessionEnded,
+    /// The observer had no room, crashed with the emission, or is degraded. The journal has the fact; subscribers may have missed it.
+    #[error("the observer did not report: subscribers may have missed the fact, the journal has it")]
+    Undelivered,
+    /// The fact is not known to be committed.
+    #[error("the fact is not known to be committed: {0}")]
+    Unrecorded(#[source] Unrecorded),
+}
