@@ -1,1 +1,2 @@
 //! Promises, end to end. One binary; each module is one promise or one folder of data.
+mod store_conformance;
