@@ -171,3 +171,90 @@ pub fn judge(instance: &RuntimeInstance, here: &Here, look: impl FnOnce(u32) -> 
 fn same(theirs: &Option<Arc<str>>, ours: &Option<Arc<str>>) -> Option<bool> {
     Some(theirs.as_ref()? == ours.as_ref()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use InstanceVerdict::{Alive, Dead, Unknown};
+
+    const BOOTED: i64 = 1_000;
+
+    fn executor(host: &str, boot: &str, namespace: &str) -> ExecutorIdentity {
+        let text = |text: &str| (!text.is_empty()).then(|| text.into());
+        ExecutorIdentity { host: text(host), boot: text(boot), pid_namespace: text(namespace), pid: 7, started_ticks: Some(42) }
+    }
+
+    fn here() -> Here {
+        let booted_at = Some(Timestamp::from_micros(BOOTED));
+        Here { executor: executor("host", "boot", "ns"), booted_at, ambiguous_host: false }
+    }
+
+    fn recorded(executor: ExecutorIdentity, last_seen: i64) -> RuntimeInstance {
+        let identity = InstanceIdentity { id: RuntimeInstanceId::generate(), executor, program: "test".into() };
+        let last_seen_at = Timestamp::from_micros(last_seen);
+        RuntimeInstance { identity, started_at: last_seen_at, last_seen_at, ended_at: None }
+    }
+
+    fn verdict(instance: &RuntimeInstance, here: &Here, seen: Option<ProcessSeen>) -> InstanceVerdict {
+        judge(instance, here, |pid| {
+            assert_eq!(pid, 7);
+            seen.expect("the answer does not depend on the process")
+        })
+    }
+
+    /// O-2, O-7, O-9, L-22: the table at the top of the file, row by row.
+    #[test]
+    fn unknown_is_never_dead_and_dead_is_positive() {
+        let ours = || recorded(executor("host", "boot", "ns"), 2_000);
+        let running = |started_ticks| Some(ProcessSeen::Running { started_ticks });
+        let closed = RuntimeInstance { ended_at: Some(Timestamp::from_micros(1)), ..recorded(executor("other", "", ""), 1) };
+        assert_eq!(verdict(&closed, &here(), None), Dead(DeathEvidence::Ended), "1");
+        for foreign in ["other", ""] {
+            assert_eq!(
+                verdict(&recorded(executor(foreign, "boot", "ns"), 1), &here(), None),
+                Unknown(UnknownBecause::Foreign),
+                "2"
+            );
+        }
+        let nowhere = Here { executor: executor("", "boot", "ns"), ..here() };
+        assert_eq!(
+            verdict(&recorded(executor("", "boot", "ns"), 1), &nowhere, None),
+            Unknown(UnknownBecause::Foreign),
+            "2: two unknowns"
+        );
+        assert_eq!(verdict(&recorded(executor("host", "", "ns"), 1), &here(), None), Unknown(UnknownBecause::NoIdentity), "3");
+        let cloned = Here { ambiguous_host: true, ..here() };
+        let before = recorded(executor("host", "earlier", "ns"), BOOTED - 1);
+        assert_eq!(verdict(&before, &cloned, None), Unknown(UnknownBecause::AmbiguousHost), "4");
+        assert_eq!(verdict(&before, &here(), None), Dead(DeathEvidence::Rebooted), "5");
+        let since = recorded(executor("host", "earlier", "ns"), BOOTED);
+        assert_eq!(verdict(&since, &here(), None), Unknown(UnknownBecause::AmbiguousHost), "5: seen after this boot began");
+        let timeless = Here { booted_at: None, ..here() };
+        assert_eq!(verdict(&before, &timeless, None), Unknown(UnknownBecause::NoIdentity), "5: no boot time");
+        for foreign in ["other", ""] {
+            assert_eq!(
+                verdict(&recorded(executor("host", "boot", foreign), 1), &here(), None),
+                Unknown(UnknownBecause::Foreign),
+                "6"
+            );
+        }
+        assert_eq!(verdict(&ours(), &here(), Some(ProcessSeen::Absent)), Dead(DeathEvidence::NoProcess), "7");
+        assert_eq!(verdict(&ours(), &here(), Some(ProcessSeen::Zombie)), Dead(DeathEvidence::NoProcess), "7");
+        let mut untimed = ours();
+        untimed.identity.executor.started_ticks = None;
+        assert_eq!(verdict(&untimed, &here(), running(42)), Unknown(UnknownBecause::NoIdentity), "8");
+        assert_eq!(verdict(&ours(), &here(), running(42)), Alive, "9");
+        assert_eq!(verdict(&ours(), &here(), running(43)), Dead(DeathEvidence::PidReused), "9");
+        assert_eq!(verdict(&ours(), &here(), Some(ProcessSeen::Unreadable)), Unknown(UnknownBecause::Unreadable), "10");
+    }
+
+    /// O-7: a machine id that was cloned identifies nobody.
+    #[test]
+    fn a_host_seen_under_two_boots_at_once_is_ambiguous() {
+        let earlier = recorded(executor("host", "earlier", "ns"), BOOTED - 1);
+        let twin = recorded(executor("host", "twin", "ns"), BOOTED + 5);
+        let other = recorded(executor("other", "twin", "ns"), BOOTED + 5);
+        assert!(!here().among([&earlier, &other]).ambiguous_host);
+        assert!(here().among([&earlier, &twin]).ambiguous_host);
+    }
+}

@@ -5,6 +5,8 @@
 //! which is the oracle of the property tests.
 
 mod attempt;
+#[cfg(feature = "testing")]
+pub mod conformance;
 mod error;
 mod fault_point;
 mod gap;

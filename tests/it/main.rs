@@ -1,3 +1,6 @@
 //! Promises, end to end. One binary; each module is one promise or one folder of data.
 mod dispatch;
 mod gate_arms;
+
+mod journal_durability;
+mod store_conformance;

@@ -159,6 +159,11 @@ impl SqliteStore {
         Ok(Self { file, reader })
     }
 
+    #[cfg(test)]
+    pub(super) fn file(&self) -> &Arc<StoreFile> {
+        &self.file
+    }
+
     /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -178,3 +178,33 @@ fn closing_fact(
     let (invocation, subject) = query::proposal_origin(transaction, file, open)?;
     Ok(JournalWrite::Append(Arc::new(ambiguous(open, invocation, subject, evidence, file.options.clock.now()))))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::state::{Durability, Here, SqliteOptions, SqliteStore};
+
+    use super::*;
+
+    fn settings_of(durability: Durability) -> (i64, String, i64) {
+        let folder = tempfile::tempdir().unwrap();
+        let options = SqliteOptions::default().durability(durability);
+        let store = SqliteStore::open_with(folder.path().join("s.db"), options).unwrap();
+        let writer = SqliteWriter::open(Arc::clone(store.file()), &Here::read().instance("test")).unwrap();
+        let number = |pragma| writer.connection.pragma_query_value(None, pragma, |row| row.get(0)).unwrap();
+        let mode = writer.connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        (number("synchronous"), mode, number("busy_timeout"))
+    }
+
+    /// Spec 4, State: what was confirmed survives a loss of power, so the connection that writes flushes before it answers. 2 is FULL.
+    #[test]
+    fn the_writers_own_connection_is_durable() {
+        assert_eq!(settings_of(Durability::PowerLoss), (2, "wal".to_owned(), 10_000));
+    }
+
+    /// The weaker profile is chosen by name only. 1 is NORMAL.
+    #[test]
+    fn the_weaker_profile_is_what_it_says() {
+        assert_eq!(settings_of(Durability::ProcessCrash), (1, "wal".to_owned(), 10_000));
+        assert_eq!(Durability::default(), Durability::PowerLoss);
+    }
+}
