@@ -1,1 +1,3 @@
 //! Promises, end to end. One binary; each module is one promise or one folder of data.
+
+mod ports;

@@ -143,13 +143,9 @@ impl<H: Handler> Owner<H> {
     ) -> Result<Life<H>, ActorProcessingErr> {
         let context = Context::new(Arc::clone(&shared), myself.get_cell());
         serving(&shared).run(handler.started(&context)).await?;
-        Ok(Life { handler, context, shared, consumer: 0 })
-    }
-
-    /// From here on the bell of the port is this actor's.
-    async fn post_start(&self, myself: ActorRef<()>, life: &mut Life<H>) -> Result<(), ActorProcessingErr> {
-        life.consumer = life.shared.core.attach(Arc::new(Look(myself)));
-        Ok(())
+        // From here on the bell of the port is this actor's, and an earlier consumer is superseded.
+        let consumer = shared.core.attach(Arc::new(Look(myself)));
+        Ok(Life { handler, context, shared, consumer })
     }
 
     async fn handle(&self, myself: ActorRef<()>, _look: (), life: &mut Life<H>) -> Result<(), ActorProcessingErr> {
