@@ -4,3 +4,6 @@ mod gate_arms;
 
 mod journal_durability;
 mod store_conformance;
+
+
+mod ports;
