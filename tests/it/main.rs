@@ -7,3 +7,7 @@ mod store_conformance;
 
 
 mod ports;
+
+
+mod data;
+mod shell_lines;

@@ -1,0 +1,26 @@
+//! Folders of recorded data, which are not part of the repository.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The folder that a variable names, else a default one relative to the package.
+///
+/// An absent folder is nothing, and a notice on standard error says which test saw no data; a variable that names an absent folder, or
+/// `TIPSTAFF_REQUIRE_DATA=1`, makes it a failure.
+pub(crate) fn folder(variable: &str, default: &str) -> Option<PathBuf> {
+    let named = setting(variable);
+    let folder = named.as_ref().map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(default), PathBuf::from);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    let required = setting("TIPSTAFF_REQUIRE_DATA").is_some_and(|value| value == "1");
+    assert!(named.is_none() && !required, "no folder {}: set {variable} to the folder of the data", folder.display());
+    // Past the capture of the test's output: a skipped test has to be seen.
+    writeln!(std::io::stderr(), "SKIPPED: no folder {} (set {variable})", folder.display()).expect("standard error is open");
+    None
+}
+
+#[expect(clippy::disallowed_methods, reason = "where the data is depends on the machine that runs the tests")]
+fn setting(variable: &str) -> Option<String> {
+    std::env::var(variable).ok().filter(|value| !value.is_empty())
+}
