@@ -41,9 +41,8 @@ impl Claude {
     pub(super) fn read(&mut self, ledger: &mut Ledger, mut record: Record, place: Place) {
         let mut origin = self.origin(&record, place);
         ledger.details.sidechain_records += u64::from(origin.sidechain);
-        let kind = text(&record, "type").unwrap_or("(no type)").to_owned();
-        self.count_kind(ledger, &kind, &record);
-        match &*kind {
+        self.count_kind(ledger, &record);
+        match text(&record, "type").unwrap_or_default() {
             "assistant" => {
                 self.turn_ended = false;
                 assistant(ledger, &mut origin, &mut record);
@@ -69,7 +68,8 @@ impl Claude {
         origin
     }
 
-    fn count_kind(&mut self, ledger: &mut Ledger, kind: &str, record: &Record) {
+    fn count_kind(&mut self, ledger: &mut Ledger, record: &Record) {
+        let kind = text(record, "type").unwrap_or("(no type)");
         let (object, member) = match kind {
             "system" => (Some(record), "subtype"),
             "progress" => (record.get("data").and_then(Value::as_object), "type"),

@@ -30,6 +30,7 @@ use super::identity::{born_at_ms, is_bare_header};
 use super::items::{self, Item};
 use super::ledger::{Ledger, Origin, Proposed};
 use super::outcome;
+use super::record;
 
 type Record = Map<String, Value>;
 
@@ -76,8 +77,8 @@ impl Codex {
             _ => None,
         };
         let (outer, payload) = match envelope {
-            Some(payload) => (text(&record, "type").unwrap_or("(no type)").to_owned(), payload),
-            None if is_bare_header(&record) => ("session_meta".to_owned(), record),
+            Some(payload) => (text(&record, "type").unwrap_or("(no type)"), payload),
+            None if is_bare_header(&record) => ("session_meta", record),
             None if record.contains_key("record_type") => {
                 let kind = format!("record_type/{}", text(&record, "record_type").unwrap_or_default());
                 ledger.counts.record_kinds.add(&kind);
@@ -87,18 +88,18 @@ impl Codex {
                 return;
             }
             // A token usage record carries its values beside its type in some builds.
-            None if text(&record, "type") == Some("token_usage_record") => ("token_usage_record".to_owned(), record),
-            None => ("response_item".to_owned(), record),
+            None if text(&record, "type") == Some("token_usage_record") => ("token_usage_record", record),
+            None => ("response_item", record),
         };
-        self.count_kind(ledger, &outer, text(&payload, "type"));
-        self.follow_turn(&outer, &payload);
+        self.count_kind(ledger, outer, text(&payload, "type"));
+        self.follow_turn(outer, &payload);
         let mut origin = Origin::new(place);
         origin.stamp = stamp;
         origin.cwd = self.cwd.clone();
         origin.turn = self.turn.clone();
         origin.sidechain = ledger.thread.sidechain;
         origin.inherited = self.inherited_before_ms.is_some();
-        match &*outer {
+        match outer {
             "session_meta" => self.session_meta(ledger, &mut origin, &payload),
             "turn_context" => self.turn_context(ledger, &mut origin, &payload),
             "response_item" => self.item(ledger, &mut origin, payload),
@@ -165,22 +166,21 @@ impl Codex {
         }
     }
 
-    fn item(&mut self, ledger: &mut Ledger, origin: &mut Origin, mut item: Record) {
-        let kind = text(&item, "type").unwrap_or_default();
+    fn item(&mut self, ledger: &mut Ledger, origin: &mut Origin, item: Record) {
+        let block = Value::Object(item);
+        let member = |key: &str| block.get(key).and_then(Value::as_str);
+        let kind = member("type").unwrap_or_default();
+        let default_name = kind.strip_suffix("_call").unwrap_or(kind);
+        let proposed = Proposed {
+            call_id: member("call_id").or_else(|| member("id")),
+            name: member("name").unwrap_or(default_name),
+            namespace: member("namespace"),
+            block: &block,
+        };
         match kind {
             "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
-                let default = kind.strip_suffix("_call").unwrap_or(kind).to_owned();
-                let kind = kind.to_owned();
-                let block = Value::Object(std::mem::take(&mut item));
-                let named = |key: &str| block.get(key).and_then(Value::as_str);
-                let proposed = Proposed {
-                    call_id: named("call_id").or_else(|| named("id")),
-                    name: named("name").unwrap_or(&default),
-                    namespace: named("namespace"),
-                    block: &block,
-                };
                 let Some(mut call) = ledger.call(origin, &proposed) else { return };
-                call.input = input_of(&kind, block);
+                call.input = input_of(block);
                 if &*call.name == PROGRAM && self.programs.len() < MAX_PROGRAMS {
                     self.programs.push(call.call_id.clone());
                 }
@@ -188,20 +188,14 @@ impl Codex {
                 ledger.propose(origin, call);
             }
             "web_search_call" | "image_generation_call" => {
-                let name = kind.strip_suffix("_call").unwrap_or(kind).to_owned();
-                let block = Value::Object(item);
-                let named = |key: &str| block.get(key).and_then(Value::as_str);
-                let proposed =
-                    Proposed { call_id: named("call_id").or_else(|| named("id")), name: &name, namespace: None, block: &block };
                 let Some(call) = ledger.call(origin, &proposed) else { return };
                 ledger.details.self_settled_calls += 1;
                 let mut detail = block.as_object().map(|block| keep(block, &["status"])).unwrap_or_default();
-                detail.insert("name".to_owned(), name.into());
+                detail.insert("name".to_owned(), default_name.into());
                 ledger.signal(origin, LifecycleName::ToolRanRemotely, Some(call.key), detail);
             }
             "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
-                let block = Value::Object(item);
-                let call_id = block.get("call_id").and_then(Value::as_str).unwrap_or_default();
+                let call_id = member("call_id").unwrap_or_default();
                 let outcome = outcome::of_codex(ledger.tool_of(call_id), block.get("output"));
                 ledger.result(origin, call_id, &block, outcome, None);
                 self.programs.retain(|program| &**program != call_id);
@@ -329,17 +323,15 @@ fn ended(ledger: &mut Ledger, origin: &mut Origin, event: &Record, else_told_as:
 }
 
 /// The input of a call: arguments are JSON text, all else stands as it is.
-fn input_of(kind: &str, mut block: Value) -> Value {
-    let member = match kind {
-        "custom_tool_call" => "input",
-        "local_shell_call" => "action",
-        _ => "arguments",
+fn input_of(mut block: Value) -> Value {
+    let (member, is_json_text) = match block.get("type").and_then(Value::as_str) {
+        Some("custom_tool_call") => ("input", false),
+        Some("local_shell_call") => ("action", true),
+        _ => ("arguments", true),
     };
-    let input = block.get_mut(member).map(Value::take).unwrap_or_default();
-    match (kind, &input) {
-        ("custom_tool_call", _) => input,
-        (_, Value::String(text)) => serde_json::from_str(text).unwrap_or(input),
-        _ => input,
+    match block.get_mut(member).map(Value::take).unwrap_or_default() {
+        Value::String(text) if is_json_text => record::inner(&text).unwrap_or(Value::String(text)),
+        input => input,
     }
 }
 

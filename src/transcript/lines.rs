@@ -43,41 +43,40 @@ impl<R: Read> Lines<R> {
     pub(super) fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.buffer.clear();
         self.buffer.shrink_to(KEEP);
+        // One byte more than the limit: the line feed of the longest line, or the proof that there is none.
+        let most = (self.limit as u64).saturating_add(1);
+        let mut consumed = self.input.by_ref().take(most).read_until(b'\n', &mut self.buffer)? as u64;
+        if consumed == 0 {
+            return Ok(None);
+        }
+        self.ends_with_newline = self.buffer.ends_with(b"\n");
+        let too_long = consumed == most && !self.ends_with_newline;
+        if too_long {
+            self.buffer = Vec::new();
+            consumed += self.skip_line()?;
+        }
+        if self.ends_with_newline {
+            self.buffer.pop();
+        }
         let start = self.offset;
-        let mut length = 0_u64;
-        let mut too_long = false;
+        self.offset += consumed;
+        self.line += 1;
+        let length = consumed - u64::from(self.ends_with_newline);
+        Ok(Some(RawLine { line: self.line, offset: start, length, bytes: (!too_long).then_some(&self.buffer) }))
+    }
+
+    /// Reads past the rest of a line, piece by piece; returns how many bytes that took.
+    fn skip_line(&mut self) -> io::Result<u64> {
+        let mut skipped = 0;
         loop {
-            let chunk = match self.input.fill_buf() {
-                Ok(chunk) => chunk,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if chunk.is_empty() {
-                if length == 0 {
-                    return Ok(None);
-                }
-                self.ends_with_newline = false;
-                break;
-            }
-            let end = chunk.iter().position(|byte| *byte == b'\n');
-            let part = &chunk[..end.unwrap_or(chunk.len())];
-            length += part.len() as u64;
-            too_long |= length > self.limit as u64;
-            if too_long {
-                self.buffer = Vec::new();
-            } else {
-                self.buffer.extend_from_slice(part);
-            }
-            let consumed = part.len() + usize::from(end.is_some());
-            self.input.consume(consumed);
-            self.offset += consumed as u64;
-            if end.is_some() {
-                self.ends_with_newline = true;
-                break;
+            self.buffer.clear();
+            let piece = self.input.by_ref().take(CHUNK as u64).read_until(b'\n', &mut self.buffer)?;
+            skipped += piece as u64;
+            self.ends_with_newline = self.buffer.ends_with(b"\n");
+            if self.ends_with_newline || piece == 0 {
+                return Ok(skipped);
             }
         }
-        self.line += 1;
-        Ok(Some(RawLine { line: self.line, offset: start, length, bytes: (!too_long).then_some(&self.buffer) }))
     }
 
     /// The number of the line that comes next, and where it begins.

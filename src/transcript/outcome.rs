@@ -20,6 +20,8 @@
 
 use serde_json::Value;
 
+use super::record;
+
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
@@ -180,8 +182,7 @@ const HEADER_LINES: usize = 8;
 
 fn exit_code_of_text(text: &str) -> Option<i64> {
     if text.starts_with('{') && text.contains("exit_code") {
-        let parsed: Value = serde_json::from_str(text).ok()?;
-        return parsed.pointer("/metadata/exit_code").and_then(Value::as_i64);
+        return record::inner(text)?.pointer("/metadata/exit_code").and_then(Value::as_i64);
     }
     let header = text.lines().take(HEADER_LINES).take_while(|line| *line != "Output:");
     header

@@ -6,7 +6,7 @@
 //! | one object | it | whole |
 //! | two or more objects, whatever follows | all of them | glued |
 //! | an object, then anything else | the object | broken |
-//! | half an object, then the same one whole | the whole one | broken |
+//! | half an object, then a whole one that begins alike | the whole one | broken |
 //! | anything else | nothing | broken |
 
 use std::borrow::Cow;
@@ -42,7 +42,7 @@ pub(super) fn read(bytes: &[u8]) -> Content {
     }
     let text = String::from_utf8_lossy(bytes);
     let mut replaced = matches!(text, Cow::Owned(_));
-    if text.len() > CHEAP_BYTES && values_at_most(text.as_bytes()) > MAX_VALUES {
+    if is_too_dear(&text) {
         return Content::TooManyValues;
     }
     let (mut records, mut shape) = objects(&text);
@@ -56,9 +56,18 @@ pub(super) fn read(bytes: &[u8]) -> Content {
         }
     }
     if records.is_empty() {
-        records.extend(repeated_whole(&text));
+        records.extend(whole_behind_half(bytes));
     }
     Content::Records { records, shape, replaced }
+}
+
+/// Reads the JSON text inside a string, under the same limit as a line.
+pub(super) fn inner(text: &str) -> Option<Value> {
+    if is_too_dear(text) { None } else { serde_json::from_str(text).ok() }
+}
+
+fn is_too_dear(text: &str) -> bool {
+    text.len() > CHEAP_BYTES && values_at_most(text.as_bytes()) > MAX_VALUES
 }
 
 fn objects(text: &str) -> (Vec<Map<String, Value>>, Shape) {
@@ -68,7 +77,11 @@ fn objects(text: &str) -> (Vec<Map<String, Value>>, Shape) {
     for value in &mut stream {
         match value {
             Ok(Value::Object(record)) => records.push(record),
-            Ok(_) | Err(_) => clean = false,
+            Ok(_) => clean = false,
+            Err(_) => {
+                clean = false;
+                break;
+            }
         }
     }
     let shape = match records.len() {
@@ -103,15 +116,19 @@ fn values_at_most(text: &[u8]) -> usize {
     values
 }
 
-/// The whole record behind the half one: a writer that was stopped in mid-record wrote it again without a line feed between.
+/// The whole record behind a half one: a writer was stopped in mid-record, and wrote on without a line feed between.
 ///
-/// Only a tail that begins with all that stands before it counts. Any tail that happens to parse would not do: the inner objects of a
-/// truncated record parse as well, and are no records.
-fn repeated_whole(text: &str) -> Option<Map<String, Value>> {
+/// Only a tail that begins as the line does counts. Any tail that happens to parse would not do: the inner objects of a truncated record
+/// parse as well, and are no records.
+fn whole_behind_half(line: &[u8]) -> Option<Map<String, Value>> {
     const ATTEMPTS: usize = 16;
-    let text = text.trim_ascii();
-    let halves = text[..text.len() / 2].match_indices('{').map(|(at, _)| at).filter(|at| *at > 0);
-    halves.filter(|at| text[*at..].starts_with(&text[..*at])).take(ATTEMPTS).find_map(|at| serde_json::from_str(&text[at..]).ok())
+    /// Long enough to hold the first member's name, or the type of an item that stands bare.
+    const BEGINNING: usize = 12;
+    // On the bytes: a half may end in the middle of a character.
+    let line = line.trim_ascii();
+    let begins_alike = |at: &usize| line[*at] == b'{' && line[*at..].starts_with(&line[..BEGINNING.min(*at)]);
+    let mut tails = (1..line.len()).filter(begins_alike).take(ATTEMPTS);
+    tails.find_map(|at| serde_json::from_str(&String::from_utf8_lossy(&line[at..])).ok())
 }
 
 /// The text with every escaped half of a surrogate pair replaced by U+FFFD; `None` when there is none.
@@ -177,9 +194,11 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_record_behind_its_own_half_is_taken() {
+    fn the_whole_record_behind_a_half_is_taken() {
         let (records, shape, _) = taken(br#"{"type":"x","in":{"type":"x","in":{"a":1}}"#);
         assert_eq!((records, matches!(shape, Shape::Broken(_))), (vec![json!({"type": "x", "in": {"a": 1}})], true));
+        let (records, _, _) = taken(br#"{"parentUuid":"a","in":{"type{"parentUuid":"b"}"#);
+        assert_eq!(records, vec![json!({"parentUuid": "b"})]);
         // An inner object of a truncated record is no record.
         assert!(taken(br#"{"type":"x","in":{"type":"y","a":1}"#).0.is_empty());
         assert!(taken("{".repeat(100_000).as_bytes()).0.is_empty());
@@ -199,6 +218,7 @@ mod tests {
         line.extend_from_slice(&b",0".repeat(MAX_VALUES));
         line.extend_from_slice(b"]}");
         assert_eq!(read(&line), Content::TooManyValues);
+        assert_eq!(inner(std::str::from_utf8(&line).unwrap()), None);
         let text = format!("{{\"a\":\"{}\"}}", ",\\\"[{".repeat(MAX_VALUES));
         assert_eq!(taken(text.as_bytes()).1, Shape::Whole);
     }

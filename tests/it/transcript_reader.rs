@@ -1,13 +1,91 @@
 //! The readers find in every recorded transcript what an independent script found in it.
 
+mod damage;
+mod moments;
+mod pairing;
+mod samples;
+mod stability;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use tipstaff_core::id::OperationId;
-use tipstaff_core::transcript::{Event, Names, Outcome, Product, Reader, ReaderOptions, UnknownBecause};
+use tipstaff_core::transcript::{
+    Counts, Damage, Details, Event, Names, Outcome, Product, Reader, ReaderOptions, Thread, UnknownBecause,
+};
 
 use crate::data;
+
+/// Everything that a reader says about one file.
+#[derive(Debug, PartialEq)]
+struct Told {
+    events: Vec<Event>,
+    counts: Counts,
+    details: Details,
+    damage: Vec<Damage>,
+    thread: Thread,
+}
+
+fn tell<R: Read>(mut reader: Reader<R>) -> Told {
+    let events = reader.by_ref().collect::<Result<_, _>>().unwrap();
+    Told {
+        events,
+        counts: reader.counts().clone(),
+        details: reader.details().clone(),
+        damage: reader.damage().to_vec(),
+        thread: reader.thread().clone(),
+    }
+}
+
+/// Reads a text under the default limits.
+fn read(text: impl AsRef<[u8]>) -> Told {
+    tell(Reader::from_read("session.jsonl", text.as_ref(), ReaderOptions::default()).unwrap())
+}
+
+/// Records, one a line.
+fn lines(records: &[Value]) -> String {
+    records.iter().map(|record| format!("{record}\n")).collect()
+}
+
+fn claude_call(id: &str, name: &str, input: Value) -> Value {
+    let block = json!({ "type": "tool_use", "id": id, "name": name, "input": input });
+    json!({ "type": "assistant", "sessionId": "s", "uuid": format!("call-{id}"), "cwd": "/w", "message": { "content": [block] } })
+}
+
+fn claude_result(id: &str, text: &str, is_error: bool) -> Value {
+    let block = json!({ "type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error });
+    json!({ "type": "user", "sessionId": "s", "uuid": format!("result-{id}"), "message": { "content": [block] } })
+}
+
+fn claude_says(uuid: &str, text: &str) -> Value {
+    json!({ "type": "user", "sessionId": "s", "uuid": uuid, "message": { "content": text } })
+}
+
+fn codex(kind: &str, payload: Value) -> Value {
+    json!({ "timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload })
+}
+
+fn codex_call(id: &str, name: &str, arguments: &Value) -> Value {
+    codex("response_item", json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments.to_string() }))
+}
+
+fn codex_result(id: &str, output: &str) -> Value {
+    codex("response_item", json!({ "type": "function_call_output", "call_id": id, "output": output }))
+}
+
+/// What happened, in short: the kind of each event with what matters about it.
+fn outline(told: &Told) -> Vec<String> {
+    let short = |event: &Event| match event {
+        Event::Call(call) => format!("call {}{}", call.call_id, if call.already_ran { " already ran" } else { "" }),
+        Event::Result(result) => format!("result {} {:?}", result.call_id, result.outcome),
+        Event::Unmatched(result) => format!("unmatched {} {:?}", result.call_id, result.reason),
+        Event::Lifecycle(moment) => moment.name.as_str().to_owned(),
+        Event::End(end) => format!("end {} open, {}", end.open.len(), if end.clean { "clean" } else { "left open" }),
+    };
+    told.events.iter().map(short).collect()
+}
 
 fn names(names: &Names) -> Value {
     assert_eq!(names.other(), 0);
@@ -15,12 +93,12 @@ fn names(names: &Names) -> Value {
 }
 
 /// Every member of the expectations that the reader's counts give.
-fn given<R>(reader: &Reader<R>) -> Map<String, Value> {
-    let (counts, details) = (reader.counts(), reader.details());
+fn given(told: &Told) -> Map<String, Value> {
+    let Told { counts, details, thread, .. } = told;
     let classes: Map<_, _> =
         counts.error_classes.iter().map(|(class, count)| (class.as_str().to_owned(), json!(count))).collect();
     let mut given = json!({
-        "product": reader.product().as_str(),
+        "product": thread.product.as_str(),
         "physical_lines": counts.physical_lines,
         "records": counts.records,
         "record_kinds": names(&counts.record_kinds),
@@ -50,7 +128,7 @@ fn given<R>(reader: &Reader<R>) -> Map<String, Value> {
         "self_settled_calls": details.self_settled_calls,
         "turn_ends": details.turn_ends,
     });
-    let own = match reader.product() {
+    let own = match thread.product {
         Product::Claude => json!({
             "micro_compactions": details.micro_compactions,
             "api_error_messages": details.api_error_messages,
@@ -59,7 +137,7 @@ fn given<R>(reader: &Reader<R>) -> Map<String, Value> {
             "sidechain_records": details.sidechain_records,
         }),
         Product::Codex => json!({
-            "layout": reader.thread().layout.expect("Codex files have a layout").as_str(),
+            "layout": thread.layout.expect("Codex files have a layout").as_str(),
             "inherited_calls": counts.inherited_calls,
             "turn_starts": details.turn_starts,
             "session_meta_records": details.session_meta_records,
@@ -113,10 +191,9 @@ fn transcripts_below(folder: &Path, root: &Path) -> BTreeSet<String> {
 }
 
 fn check(path: &Path, expected: &Map<String, Value>) -> Vec<String> {
-    let mut reader = Reader::open(path, ReaderOptions::default()).unwrap();
-    let events: Vec<_> = reader.by_ref().collect::<Result<_, _>>().unwrap();
-    let given = given(&reader);
-    check_events(&events, &given);
+    let told = tell(Reader::open(path, ReaderOptions::default()).unwrap());
+    let given = given(&told);
+    check_events(&told.events, &given);
     let differs = |(member, value): (&String, &Value)| {
         let expected = expected.get(member).unwrap_or_else(|| panic!("{member} is not expected of any reader"));
         (value != expected).then(|| format!("{}: {member} is {value}, expected {expected}", path.display()))
