@@ -11,3 +11,11 @@ mod ports;
 
 mod data;
 mod shell_lines;
+
+//!
+//! Each module is `cfg(test)`, so that the lints know its helpers as parts of tests.
+
+#[cfg(test)]
+mod data;
+#[cfg(test)]
+mod transcript_reader;
