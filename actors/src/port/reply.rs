@@ -20,6 +20,16 @@ impl<R> Reply<R> {
         sender.send(Ok(answer)).map_err(|unsent| unsent.expect("an answer was sent, not a loss"))
     }
 
+    /// Resolves when the caller has gone: work for it would be work for nobody.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropping the future only stops the waiting.
+    pub async fn closed(&mut self) {
+        if let Some(answer) = &mut self.answer {
+            answer.closed().await;
+        }
+    }
+
     /// Whether the caller has gone: work for it would be work for nobody.
     #[must_use]
     pub fn is_closed(&self) -> bool {

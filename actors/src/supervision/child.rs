@@ -119,6 +119,12 @@ impl From<ActorCell> for Started {
     }
 }
 
+impl From<(ActorCell, JoinHandle<()>)> for Started {
+    fn from((cell, task): (ActorCell, JoinHandle<()>)) -> Self {
+        Self { parts: Some((cell, Some(task))) }
+    }
+}
+
 impl<M> From<(ActorRef<M>, JoinHandle<()>)> for Started {
     fn from((actor, task): (ActorRef<M>, JoinHandle<()>)) -> Self {
         Self { parts: Some((actor.get_cell(), Some(task))) }
