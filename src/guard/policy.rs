@@ -560,7 +560,7 @@ mod tests {
             let line = fragments.concat();
             let input = json!({ "command": line });
             let call = GuardedCall { tool: "Bash", input: &input, cwd: Some("/ws"), workspace: Some("/ws") };
-            policy.judge(&call);
+            prop_assert!(policy.judge(&call).matches.len() <= policy.guards().count());
             if let Some(Rewrite::To { input, .. }) = policy.rewrite(&call) {
                 let words = |line: &str| -> Vec<Vec<String>> {
                     match crate::guard::words::read(line) {
