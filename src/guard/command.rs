@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::grammar::{self, CHANGES_FOLDER, GIT_DATA, GIT_OTHER, Program};
 use super::options::{self, Holds};
-use super::paths::{self, Folders};
+use super::paths::{Folders, Inside};
 use super::programs::{self, Conduct};
 use super::rule::CommandRule;
 use super::words::{Construct, SimpleCommand, Word};
@@ -35,59 +35,74 @@ struct Judged<'a> {
     data: bool,
     /// An earlier command may have changed the folder.
     moved: bool,
+    /// The argument that names a program which runs text or input.
+    runner: Option<usize>,
 }
 
 /// A match, certain or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Found<'l> {
     /// The word that it hangs on.
     pub(super) span: Range<usize>,
     /// The program word of the command.
     pub(super) program: Range<usize>,
     /// Why it is not certain; nothing when it is.
-    pub(super) doubt: Option<Doubt>,
+    pub(super) doubt: Option<Doubt<'l>>,
 }
 
 /// Why a call may match a guard.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Doubt {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt<'l> {
     /// The line is more than literal words.
     NotLiteral(Construct),
     /// The input is not of a known form.
     Input(&'static str),
     /// A program word that may be the guarded program.
-    Program(String),
+    Program(&'l str),
     /// A word that may be the guarded subcommand.
-    Subcommand(String),
+    Subcommand(&'l str),
     /// A word that may be or hold a guarded option.
-    Option(String),
+    Option(&'l str),
     /// A setting on the line may do what a guarded option does.
     Setting,
     /// An operand or path that may be outside.
-    Folder(String),
+    Folder(&'l str),
     /// A program that runs text.
-    Runs(String),
+    Runs(&'l str),
     /// A program (first) of which the words name the guarded one (second), so that it may run.
-    Names(String, String),
+    Names(&'l str, &'l str),
     /// A program whose text may flow on, or that may run such text.
-    Flow(String),
+    Flow(&'l str),
     /// A word that cannot be replaced exactly.
     Rebuild,
 }
 
-impl fmt::Display for Doubt {
+/// The longest part of a word that a doubt repeats, in characters.
+const EXCERPT: usize = 80;
+
+/// The beginning of a word, for a message.
+fn excerpt(word: &str) -> String {
+    match word.char_indices().nth(EXCERPT) {
+        None => word.to_owned(),
+        Some((end, _)) => format!("{}...", &word[..end]),
+    }
+}
+
+impl fmt::Display for Doubt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotLiteral(what) => write!(f, "the line holds {what}, so that its text does not say what runs"),
             Self::Input(why) => f.write_str(why),
-            Self::Program(word) => write!(f, "{word:?} may be the guarded program"),
-            Self::Subcommand(word) => write!(f, "{word:?} may be or hide the guarded subcommand"),
-            Self::Option(word) => write!(f, "{word:?} may be or hold a guarded option"),
+            Self::Program(word) => write!(f, "{:?} may be the guarded program", excerpt(word)),
+            Self::Subcommand(word) => write!(f, "{:?} may be or hide the guarded subcommand", excerpt(word)),
+            Self::Option(word) => write!(f, "{:?} may be or hold a guarded option", excerpt(word)),
             Self::Setting => f.write_str("a setting on the line may do what the guard is for"),
-            Self::Folder(path) => write!(f, "where {path:?} is cannot be told"),
-            Self::Runs(word) => write!(f, "{word:?} runs what its words, its input or a file say"),
-            Self::Names(word, name) => write!(f, "the words of {word:?} name {name:?}, and something may run them"),
-            Self::Flow(word) => write!(f, "{word:?} appears, and where its text comes from or goes to is not followed"),
+            Self::Folder(path) => write!(f, "where {:?} is cannot be told", excerpt(path)),
+            Self::Runs(word) => write!(f, "{:?} runs what its words, its input or a file say", excerpt(word)),
+            Self::Names(word, name) => write!(f, "the words of {:?} name {name:?}, and something may run them", excerpt(word)),
+            Self::Flow(word) => {
+                write!(f, "{:?} appears, and where its text comes from or goes to is not followed", excerpt(word))
+            }
             Self::Rebuild => f.write_str("the program word is quoted or a path, so that it cannot be replaced exactly"),
         }
     }
@@ -101,7 +116,11 @@ impl<'a> Line<'a> {
         for command in commands {
             let (conduct, before) = (programs::conduct(&command), moved);
             moved |= CHANGES_FOLDER.contains(&command.program().text.as_ref());
-            judged.push(Judged { command, conduct, data: conduct == Conduct::Data, moved: before });
+            let runner = match conduct {
+                Conduct::Names => command.arguments().iter().position(|word| programs::mentions_runner(&word.text)),
+                Conduct::Data | Conduct::Opaque => None,
+            };
+            judged.push(Judged { command, conduct, data: conduct == Conduct::Data, moved: before, runner });
         }
         for pipeline in judged.chunk_by_mut(|one, next| one.command.pipeline == next.command.pipeline) {
             let data = pipeline.iter().all(|judged| judged.data);
@@ -111,19 +130,23 @@ impl<'a> Line<'a> {
     }
 
     /// Every match of a command rule, in the order of the line.
-    pub(super) fn matches<'l>(&'l self, rule: &'l CommandRule, folders: Folders<'l>) -> impl Iterator<Item = Found> + 'l {
+    pub(super) fn matches<'l>(&'l self, rule: &'l CommandRule, folders: Folders<'l>) -> impl Iterator<Item = Found<'l>> + 'l {
+        let inside = rule.outside.as_deref().map(|places| Inside::new(places, folders));
         self.commands.iter().filter_map(move |judged| {
-            matched(rule, judged, folders).or_else(|| judged.could_run(std::iter::once(rule.program.as_str())))
+            // After a change of the folder nobody knows where a relative path starts.
+            let current = folders.current.filter(|_| !judged.moved);
+            matched(rule, judged, inside.as_ref().map(|inside| (inside, current)))
+                .or_else(|| judged.could_run(std::iter::once(rule.program.as_str())))
         })
     }
 
     /// Every command that has to do with the programs of a flow, in the order of the line.
-    pub(super) fn flows<'l>(&'l self, from: &'l [String], to: &'l [String]) -> impl Iterator<Item = Found> + 'l {
+    pub(super) fn flows<'l>(&'l self, from: &'l [String], to: &'l [String]) -> impl Iterator<Item = Found<'l>> + 'l {
         self.commands.iter().filter_map(move |judged| {
             let program = judged.command.program();
             let names = from.iter().chain(to).map(String::as_str);
             if names.clone().any(|name| programs::is_program(&program.text, name) != Holds::No) {
-                return Some(judged.doubtful(program, Doubt::Flow(program.text.to_string())));
+                return Some(judged.doubtful(program, Doubt::Flow(&program.text)));
             }
             judged.could_run(names)
         })
@@ -132,10 +155,10 @@ impl<'a> Line<'a> {
 
 impl Judged<'_> {
     /// Whether this command, though it is another, could run one of some programs.
-    fn could_run<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Option<Found> {
+    fn could_run<'l>(&'l self, names: impl IntoIterator<Item = &'l str>) -> Option<Found<'l>> {
         let program = self.command.program();
         if self.conduct == Conduct::Opaque {
-            return Some(self.doubtful(program, Doubt::Runs(program.text.to_string())));
+            return Some(self.doubtful(program, Doubt::Runs(&program.text)));
         }
         if self.data {
             return None;
@@ -144,13 +167,13 @@ impl Judged<'_> {
         let named =
             names.into_iter().find_map(|name| Some((arguments.iter().find(|word| programs::mentions(&word.text, name))?, name)));
         if let Some((word, name)) = named {
-            return Some(self.doubtful(word, Doubt::Names(program.text.to_string(), name.to_owned())));
+            return Some(self.doubtful(word, Doubt::Names(&program.text, name)));
         }
-        let runner = arguments.iter().find(|word| self.conduct != Conduct::Data && programs::mentions_runner(&word.text))?;
-        Some(self.doubtful(runner, Doubt::Runs(runner.text.to_string())))
+        let runner = &arguments[self.runner?];
+        Some(self.doubtful(runner, Doubt::Runs(&runner.text)))
     }
 
-    fn doubtful(&self, word: &Word<'_>, doubt: Doubt) -> Found {
+    fn doubtful<'l>(&self, word: &Word<'_>, doubt: Doubt<'l>) -> Found<'l> {
         Found { span: word.span.clone(), program: self.command.program().span.clone(), doubt: Some(doubt) }
     }
 }
@@ -159,11 +182,11 @@ impl Judged<'_> {
 struct Part<'w> {
     holds: Holds,
     word: &'w Word<'w>,
-    doubt: fn(String) -> Doubt,
+    doubt: fn(&'w str) -> Doubt<'w>,
 }
 
 /// The match of a rule with one command.
-fn matched(rule: &CommandRule, judged: &Judged<'_>, folders: Folders<'_>) -> Option<Found> {
+fn matched<'l>(rule: &CommandRule, judged: &'l Judged<'_>, outside: Option<(&Inside, Option<&str>)>) -> Option<Found<'l>> {
     let (program, arguments) = (judged.command.program(), judged.command.arguments());
     let is_program = programs::is_program(&program.text, &rule.program);
     if is_program == Holds::No {
@@ -172,33 +195,34 @@ fn matched(rule: &CommandRule, judged: &Judged<'_>, folders: Folders<'_>) -> Opt
     let grammar = grammar::program(&rule.program);
     let mut parts = vec![Part { holds: is_program, word: program, doubt: Doubt::Program }];
 
-    let (mut from, mut options, mut set) = (0, grammar.and_then(|grammar| grammar.options_of("")), false);
+    let subcommand = options::subcommand(grammar, arguments);
+    // What the user's settings, or settings on the line, add to the words is not seen.
+    let open = grammar.is_some_and(|grammar| {
+        let globals = &arguments[..subcommand.map_or(arguments.len(), |found| found.at)];
+        let sets = |word: &Word<'_>| grammar.global_settings.iter().any(|option| options::names(&word.text, option));
+        globals.iter().any(sets) || subcommand.is_some_and(|found| may_be_alias(grammar, &arguments[found.at].text))
+    });
+
+    let (mut from, mut options) = (0, grammar.and_then(|grammar| grammar.options_of("")));
     if !rule.subcommand.is_empty() {
-        let found = options::subcommand(grammar, arguments)?;
+        let found = subcommand?;
         let word = &arguments[found.at];
         let name = first_name(grammar, &word.text);
         let listed = |word: &str| rule.subcommand.iter().any(|listed| first_name(grammar, listed) == first_name(grammar, word));
         let rest = &arguments[found.at + 1..];
+        let alias = grammar.is_some_and(|grammar| may_be_alias(grammar, &word.text));
         let holds = match (listed(&word.text), found.certain) {
             (true, true) => Holds::Yes,
             (true, false) => Holds::Maybe,
-            (false, _) if may_be_alias(grammar, &word.text) => Holds::Maybe,
-            (false, false) if rest.iter().any(|word| listed(&word.text)) => Holds::Maybe,
-            (false, _) => Holds::No,
+            (false, certain) if alias || (!certain && rest.iter().any(|word| listed(&word.text))) => Holds::Maybe,
+            (false, _) => return None,
         };
-        let part = Part { holds, word, doubt: Doubt::Subcommand };
-        match part.holds {
-            Holds::No => return None,
-            // What an alias stands for has options of its own: the other parts cannot clear it.
-            Holds::Maybe => return Some(found_at(&part, program)),
-            Holds::Yes => parts.push(part),
+        parts.push(Part { holds, word, doubt: Doubt::Subcommand });
+        // What an alias stands for has options of its own: the other parts cannot clear it.
+        if holds == Holds::Maybe {
+            return strongest(parts).map(|part| found_at(&part, program));
         }
         (from, options) = (found.at + 1, grammar.and_then(|grammar| grammar.options_of(name)));
-        set = grammar.is_some_and(|grammar| {
-            arguments[..found.at]
-                .iter()
-                .any(|word| grammar.global_settings.iter().any(|option| options::names(&word.text, option)))
-        });
     }
 
     let sorted = options::sort(options, arguments, from);
@@ -218,18 +242,17 @@ fn matched(rule: &CommandRule, judged: &Judged<'_>, folders: Folders<'_>) -> Opt
     for group in &rule.options_all {
         parts.push(most(group.iter().map(option), program));
     }
-    if let Some(places) = &rule.outside {
-        let current = if judged.moved { None } else { folders.current };
+    if let Some((inside, current)) = outside {
         let operand = |(at, certain): &(usize, bool)| {
             let word = &arguments[*at];
-            let outside = paths::outside(places, &word.text, Folders { current, ..folders });
+            let outside = inside.excludes(current, &word.text);
             Part { holds: if *certain { outside } else { outside.min(Holds::Maybe) }, word, doubt: Doubt::Folder }
         };
         parts.push(most(sorted.operands.iter().map(operand), program));
     }
     match strongest(parts) {
         Some(part) => Some(found_at(&part, program)),
-        None if set => Some(judged.doubtful(program, Doubt::Setting)),
+        None if open => Some(judged.doubtful(program, Doubt::Setting)),
         None => None,
     }
 }
@@ -240,14 +263,22 @@ fn first_name<'n>(grammar: Option<&Program>, name: &'n str) -> &'n str {
 }
 
 /// Whether a subcommand is none of the program's own, so that the settings of a user may say what it is.
-fn may_be_alias(grammar: Option<&Program>, name: &str) -> bool {
-    grammar.is_some_and(|grammar| grammar.user_aliases && !GIT_DATA.contains(&name) && !GIT_OTHER.contains(&name))
+fn may_be_alias(grammar: &Program, name: &str) -> bool {
+    grammar.user_aliases && !grammar::listed(GIT_DATA, name) && !grammar::listed(GIT_OTHER, name)
 }
 
 /// The part that holds most; with none, one that does not hold.
 fn most<'w>(parts: impl Iterator<Item = Part<'w>>, program: &'w Word<'w>) -> Part<'w> {
-    let none = Part { holds: Holds::No, word: program, doubt: Doubt::Program };
-    parts.fold(none, |best, part| if part.holds > best.holds { part } else { best })
+    let mut best = Part { holds: Holds::No, word: program, doubt: Doubt::Program };
+    for part in parts {
+        if part.holds > best.holds {
+            best = part;
+        }
+        if best.holds == Holds::Yes {
+            break;
+        }
+    }
+    best
 }
 
 /// The part that a match hangs on, if every part holds: the first doubtful one, else the last.
@@ -260,7 +291,7 @@ fn strongest(mut parts: Vec<Part<'_>>) -> Option<Part<'_>> {
     }
 }
 
-fn found_at(part: &Part<'_>, program: &Word<'_>) -> Found {
-    let doubt = (part.holds == Holds::Maybe).then(|| (part.doubt)(part.word.text.to_string()));
+fn found_at<'w>(part: &Part<'w>, program: &Word<'_>) -> Found<'w> {
+    let doubt = (part.holds == Holds::Maybe).then(|| (part.doubt)(&part.word.text));
     Found { span: part.word.span.clone(), program: program.span.clone(), doubt }
 }

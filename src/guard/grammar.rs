@@ -1,6 +1,7 @@
 //! What we know of programs: their options, and what they do with their words. Data only.
 //!
-//! A program without an entry is guarded all the same; where its options could be read in two ways, the answer is `ask`.
+//! A program without an entry is guarded all the same; where its options could be read in two ways, the answer is `ask`. The lists of names
+//! are sorted, so that [`listed`] finds a name quickly.
 
 /// The options and subcommands of one program.
 pub(super) struct Program {
@@ -27,6 +28,11 @@ pub(super) struct Options {
     pub(super) short_valued: &'static str,
     /// Every long option, by which abbreviations are resolved. Those that take the next word as their value end in `=`.
     pub(super) long: &'static [&'static str],
+}
+
+/// Whether a sorted list holds a name.
+pub(super) fn listed(names: &[&str], name: &str) -> bool {
+    names.binary_search(&name).is_ok()
 }
 
 /// The entry of a program.
@@ -373,82 +379,79 @@ pub(super) const GIT_BEYOND: &[(&str, &str)] = &[
     ("clone", "-u"),
 ];
 
-/// Programs that take their words, their input or a file as commands of a shell, and commands of the shell that change what later
-/// words mean. What they run is not the line's literal text.
+/// Programs that take their words, their input or a file as commands of a shell (the shells first of all), and commands of the shell that
+/// change what later words mean. What they run is not the line's literal text.
 pub(super) const OPAQUE: &[&str] = &[
-    // Shells.
-    "ash",
-    "bash",
-    "cmd",
-    "csh",
-    "dash",
-    "elvish",
-    "fish",
-    "ksh",
-    "mksh",
-    "nu",
-    "powershell",
-    "pwsh",
-    "rbash",
-    "sh",
-    "tcsh",
-    "xonsh",
-    "yash",
-    "zsh",
-    // Programs that hand text to a shell.
-    "at",
-    "batch",
-    "crontab",
-    "entr",
-    "parallel",
-    "script",
-    "ssh",
-    "su",
-    "watch",
-    "xargs",
-    // Commands of the shell.
     ".",
     "alias",
+    "ash",
+    "at",
     "autoload",
+    "bash",
+    "batch",
     "bind",
     "builtin",
+    "cmd",
     "compgen",
     "complete",
+    "crontab",
+    "csh",
+    "dash",
     "declare",
+    "elvish",
     "emulate",
     "enable",
+    "entr",
     "eval",
     "exec",
     "export",
     "fc",
+    "fish",
     "hash",
+    "ksh",
+    "ksh93",
     "let",
     "local",
     "mapfile",
+    "mksh",
+    "nu",
+    "parallel",
+    "powershell",
+    "pwsh",
+    "rbash",
     "read",
     "readarray",
     "readonly",
+    "script",
+    "sh",
     "shopt",
     "source",
+    "ssh",
+    "su",
+    "tcsh",
     "trap",
     "typeset",
     "unset",
+    "watch",
+    "xargs",
+    "xonsh",
+    "yash",
     "zmodload",
+    "zsh",
 ];
 
-/// Programs among [`OPAQUE`] that another program may run.
+/// Programs that run text or input, by which another program may reach a guarded one without naming it.
 pub(super) const RUNNERS: &[&str] = &[
     "ash",
     "bash",
-    "cmd",
     "csh",
     "dash",
     "doas",
     "elvish",
     "fish",
     "ksh",
+    "ksh93",
     "mksh",
-    "nu",
     "parallel",
     "powershell",
     "pwsh",
@@ -463,6 +466,9 @@ pub(super) const RUNNERS: &[&str] = &[
     "yash",
     "zsh",
 ];
+
+/// The folders in which a program of a known name is that program.
+pub(super) const STANDARD_FOLDERS: &[&str] = &["/bin/", "/opt/homebrew/bin/", "/usr/bin/", "/usr/local/bin/"];
 
 /// Programs and commands of the shell for which words and input are only data, and which write only their output.
 pub(super) const DATA_ONLY: &[&str] = &[
@@ -494,12 +500,10 @@ pub(super) const DATA_ONLY: &[&str] = &[
     "id",
     "jq",
     "kill",
-    "less",
     "ls",
     "md5sum",
     "mkdir",
     "mktemp",
-    "more",
     "nl",
     "od",
     "paste",
@@ -530,8 +534,8 @@ pub(super) const DATA_ONLY: &[&str] = &[
     "tree",
     "true",
     "type",
-    "uname",
     "unalias",
+    "uname",
     "wait",
     "wc",
     "whereis",
@@ -542,8 +546,6 @@ pub(super) const DATA_ONLY: &[&str] = &[
 
 /// Options of the programs in [`DATA_ONLY`] whose value is run, names a file that is written, or is a name that the shell evaluates.
 pub(super) const DATA_BUT: &[(&str, &[&str])] = &[
-    ("less", &["+"]),
-    ("more", &["+"]),
     ("printf", &["-v"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("sort", &["--compress-program", "--output", "-o"]),
@@ -558,3 +560,15 @@ pub(super) const EVALUATES: &[&str] = &["[", "printf", "test"];
 
 /// Commands that change the folder which later relative paths start from.
 pub(super) const CHANGES_FOLDER: &[&str] = &["cd", "chdir", "popd", "pushd"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted() {
+        for list in [GIT_DATA, GIT_OTHER, OPAQUE, RUNNERS, DATA_ONLY] {
+            assert!(list.is_sorted_by(|one, next| one < next), "{list:?}");
+        }
+    }
+}

@@ -28,7 +28,8 @@
 //! ## What is out of sight
 //!
 //! The contents of scripts, make targets and package scripts that a line names; aliases and functions of the user's own settings; programs
-//! that an interpreter composes from parts; symbolic links, since paths are judged by their text alone.
+//! that an interpreter composes from parts; text that a later call types into a program that still runs; files that a command writes (a
+//! path guard looks at the tools that name a path); symbolic links, since paths are judged by their text alone.
 //!
 //! ## Does `allow` override `deny`?
 //!
@@ -39,6 +40,7 @@ mod command;
 mod error;
 mod file;
 mod grammar;
+mod judgement;
 mod options;
 mod paths;
 mod policy;
@@ -49,4 +51,5 @@ mod tools;
 mod words;
 
 pub use error::{PolicyError, PolicyFault};
-pub use policy::{Answer, GuardedCall, Judgement, Match, Note, Policy, Rewrite, Site};
+pub use judgement::{Answer, GuardedCall, Judgement, Match, Note, Rewrite, Site};
+pub use policy::Policy;

@@ -120,7 +120,7 @@ impl<'w> Arguments<'w> {
         if text.starts_with("--") {
             let (written, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
             let mut candidates = options.long.iter().filter(|name| name.starts_with(written));
-            let exact = options.long.iter().find(|name| name.trim_end_matches('=') == written);
+            let exact = options.long.iter().find(|name| name.strip_suffix('=').unwrap_or(name) == written);
             let (name, takes_value) = match (exact, candidates.next(), candidates.next()) {
                 (Some(name), ..) | (None, Some(name), None) => (Name::Resolved(name.trim_end_matches('=')), name.ends_with('=')),
                 (None, None, _) => (Name::Long(written), false),
@@ -185,13 +185,14 @@ fn holds(yes: bool) -> Holds {
     if yes { Holds::Yes } else { Holds::No }
 }
 
-/// Whether a word names an option: a one-letter option with or without its value, a long one also abbreviated.
+/// Whether a word may be an option: `-x` also within a group of letters, `--name` also abbreviated or with a value.
 pub(super) fn names(word: &str, option: &str) -> bool {
     if option.starts_with("--") {
         let written = word.split_once('=').map_or(word, |(name, _)| name);
         written.len() > 2 && written.starts_with("--") && option.starts_with(written)
     } else {
-        word.starts_with(option)
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        letters.zip(option.strip_prefix('-')).is_some_and(|(letters, letter)| letters.contains(letter))
     }
 }
 

@@ -24,27 +24,45 @@ pub(super) enum Place {
     Folder(String),
 }
 
-/// Whether a path is in none of some places.
-pub(super) fn outside(places: &[Place], path: &str, folders: Folders<'_>) -> Holds {
-    let Some(path) = resolve(folders.current, path) else { return Holds::Maybe };
-    let mut outside = Holds::Yes;
-    for place in places {
-        let inside = match place {
-            Place::Workspace => {
-                folders.workspace.and_then(|workspace| resolve(None, workspace)).map(|folder| within(&path, &folder, true))
-            }
-            Place::Temporary => Some(
-                folders.temporary.iter().filter_map(|folder| resolve(None, folder)).any(|folder| within(&path, &folder, false)),
-            ),
-            Place::Folder(folder) => resolve(folders.workspace, folder).map(|folder| within(&path, &folder, true)),
-        };
-        match inside {
-            Some(true) => return Holds::No,
-            Some(false) => {}
-            None => outside = Holds::Maybe,
+/// Some places, resolved for one call.
+#[derive(Debug)]
+pub(super) struct Inside {
+    /// Each folder, and whether it counts as inside itself.
+    folders: Vec<(String, bool)>,
+    /// Every place is known.
+    complete: bool,
+}
+
+impl Inside {
+    /// Resolves places.
+    pub(super) fn new(places: &[Place], known: Folders<'_>) -> Self {
+        let mut inside = Self { folders: Vec::with_capacity(places.len()), complete: true };
+        for place in places {
+            let folder = match place {
+                Place::Temporary => {
+                    inside.folders.extend(known.temporary.iter().filter_map(|folder| Some((resolve(None, folder)?, false))));
+                    continue;
+                }
+                Place::Workspace => known.workspace.and_then(|workspace| resolve(None, workspace)),
+                Place::Folder(folder) => resolve(known.workspace, folder),
+            };
+            inside.complete &= folder.is_some();
+            inside.folders.extend(folder.map(|folder| (folder, true)));
+        }
+        inside
+    }
+
+    /// Whether a path, relative to a folder, is in none of the places.
+    pub(super) fn excludes(&self, current: Option<&str>, path: &str) -> Holds {
+        let Some(path) = resolve(current, path) else { return Holds::Maybe };
+        if self.folders.iter().any(|(folder, itself)| within(&path, folder, *itself)) {
+            Holds::No
+        } else if self.complete {
+            Holds::Yes
+        } else {
+            Holds::Maybe
         }
     }
-    outside
 }
 
 /// The absolute path without `.`, `..` and repeated slashes; nothing when it is relative to an unknown folder.
@@ -82,7 +100,7 @@ mod tests {
     fn judged(path: &str, current: Option<&str>, workspace: Option<&str>) -> Holds {
         let temporary = ["/tmp".to_owned()];
         let places = [Place::Folder("build".to_owned()), Place::Folder("/var/cache/x".to_owned()), Place::Temporary];
-        outside(&places, path, Folders { current, workspace, temporary: &temporary })
+        Inside::new(&places, Folders { current, workspace, temporary: &temporary }).excludes(current, path)
     }
 
     #[test]
@@ -122,6 +140,6 @@ mod tests {
     #[test]
     fn the_root_as_workspace_holds_everything() {
         let folders = Folders { current: None, workspace: Some("/"), temporary: &[] };
-        assert_eq!(outside(&[Place::Workspace], "/etc", folders), Holds::No);
+        assert_eq!(Inside::new(&[Place::Workspace], folders).excludes(None, "/etc"), Holds::No);
     }
 }

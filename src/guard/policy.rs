@@ -1,14 +1,13 @@
-//! A policy, and its judgement of one call.
+//! A policy, and its judgement of calls.
 
-use std::fmt;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-
-use serde_json::Value;
 
 use super::command::Doubt;
 use super::error::PolicyError;
 use super::file;
+use super::judgement::{Answer, GuardedCall, Judgement, Match, Note, Rewrite};
 use super::rule::{self, Action, Guard, Rule};
 use super::subject::{Finding, Subject};
 use super::tools::{PATH_TOOLS, SHELL_TOOLS};
@@ -43,99 +42,6 @@ pub struct Policy {
     temporary: Vec<String>,
     guards: Vec<Guard>,
     digest: Digest,
-}
-
-/// One call of a tool, as far as guards look at it.
-#[derive(Debug, Clone, Copy)]
-pub struct GuardedCall<'a> {
-    /// The name of the tool.
-    pub tool: &'a str,
-    /// The arguments of the call.
-    pub input: &'a Value,
-    /// The folder in which the tool starts, absolute; without it relative paths are unknown, hence asked about.
-    pub cwd: Option<&'a str>,
-    /// The folder that the work belongs to, absolute; without it no relative folder of a policy is known.
-    pub workspace: Option<&'a str>,
-}
-
-/// What the guards of a policy say about one call.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Judgement {
-    /// Every guard that answers, in the order of the file.
-    pub matches: Vec<Match>,
-    /// Every guard that only records, in the order of the file.
-    pub notes: Vec<Note>,
-}
-
-/// One guard's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Match {
-    /// The guard's name.
-    pub guard: Arc<str>,
-    /// What it answers.
-    pub answer: Answer,
-    /// The policy's reason; where the match is not certain, why it is not.
-    pub reason: Arc<str>,
-    /// What the match hangs on.
-    pub place: Site,
-    /// Whether the call matches. Otherwise it may, which is always [`Answer::Ask`].
-    pub certain: bool,
-}
-
-/// What a guard that only records has seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// The guard's name.
-    pub guard: Arc<str>,
-    /// The policy's reason; where the match is not certain, why it is not.
-    pub reason: Arc<str>,
-    /// What the match hangs on.
-    pub place: Site,
-    /// Whether the call matches. Otherwise it may.
-    pub certain: bool,
-}
-
-/// An answer, ordered by severity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Answer {
-    /// The call is not rewritten. It does not weaken another guard's `ask` or `deny`.
-    Allow,
-    /// Somebody has to approve.
-    Ask,
-    /// The call is not performed.
-    Deny,
-}
-
-/// What of a call a match hangs on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Site {
-    /// Bytes of the command line; an empty range where the reading ended.
-    Line(Range<usize>),
-    /// An element of the list of words, counted from 0.
-    Element(usize),
-    /// A path, as the call names it.
-    Path(String),
-    /// The input as a whole.
-    Input,
-}
-
-/// What the rewriting guards of a policy make of one call.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Rewrite {
-    /// The call with another input.
-    To {
-        /// The guards that replaced something, in the order of the file.
-        guards: Vec<Arc<str>>,
-        /// The whole input of the tool.
-        input: Value,
-    },
-    /// The call would have to be rewritten and cannot be rebuilt exactly. It means the same as [`Answer::Ask`].
-    CannotRebuild {
-        /// The guard that would rewrite.
-        guard: Arc<str>,
-        /// Why it cannot.
-        reason: Arc<str>,
-    },
 }
 
 impl Policy {
@@ -207,56 +113,26 @@ impl Policy {
         if self.guards.iter().any(|guard| allowing(guard) && allowed(guard)) {
             return None;
         }
-        let (mut guards, mut words) = (Vec::new(), Vec::new());
+        // By where each begins; the first guard that replaces a word wins it.
+        let mut words: BTreeMap<usize, (Range<usize>, &str)> = BTreeMap::new();
+        let mut guards = Vec::new();
         for guard in self.guards.iter().filter(rewriting) {
             let Action::Rewrite { program } = &guard.action else { continue };
-            let findings = subject.findings(guard);
-            if let Some(doubtful) = findings.iter().find(|finding| finding.doubt.is_some()) {
-                return Some(Rewrite::CannotRebuild { guard: guard.name.clone(), reason: guard.reason(doubtful) });
+            let before = words.len();
+            for finding in subject.findings(guard) {
+                if finding.doubt.is_some() {
+                    return Some(Rewrite::CannotRebuild { guard: guard.name.clone(), reason: guard.reason(&finding) });
+                }
+                if let Some(span) = finding.program {
+                    words.entry(span.start).or_insert((span, program));
+                }
             }
-            // The first guard that replaces a word wins it.
-            let mut new: Vec<(Range<usize>, &str)> =
-                findings.into_iter().filter_map(|finding| Some((finding.program?, program.as_str()))).collect();
-            new.retain(|(span, _)| words.iter().all(|(taken, _)| taken != span));
-            if !new.is_empty() {
+            if words.len() > before {
                 guards.push(guard.name.clone());
-                words.append(&mut new);
             }
         }
-        let source = subject.source()?;
-        words.sort_by_key(|(span, _)| span.start);
-        (!words.is_empty()).then(|| Rewrite::To { guards, input: source.replaced(call.input, &words) })
-    }
-}
-
-impl Judgement {
-    /// The answer that counts: the most severe one (`deny`, then `ask`, then `allow`), of several the first in the file. Nothing: no guard
-    /// has anything against the call.
-    #[must_use]
-    pub fn winner(&self) -> Option<&Match> {
-        self.matches.iter().reduce(|best, next| if next.answer > best.answer { next } else { best })
-    }
-}
-
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
-        })
-    }
-}
-
-impl fmt::Display for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line(bytes) if bytes.is_empty() => write!(f, "byte {} of the line", bytes.start),
-            Self::Line(bytes) => write!(f, "bytes {} to {} of the line", bytes.start, bytes.end),
-            Self::Element(at) => write!(f, "word {at}"),
-            Self::Path(path) => write!(f, "path {path:?}"),
-            Self::Input => f.write_str("the input"),
-        }
+        let source = subject.source().filter(|_| !guards.is_empty())?;
+        Some(Rewrite::To { guards, input: source.replaced(call.input, words.into_values()) })
     }
 }
 
@@ -269,7 +145,7 @@ impl Guard {
         }
     }
 
-    fn reason(&self, finding: &Finding) -> Arc<str> {
+    fn reason(&self, finding: &Finding<'_>) -> Arc<str> {
         match (&finding.doubt, &self.reason) {
             (Some(doubt), _) => doubt.to_string().into(),
             (None, Some(reason)) => reason.clone(),
@@ -280,9 +156,10 @@ impl Guard {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::guard::judgement::Site;
 
     const PUSH: &str = r#"
         [[guard]]
@@ -367,6 +244,24 @@ mod tests {
                 ("git publish", ask),
                 ("./git push -f", ask),
                 ("GIT push -f", ask),
+            ],
+        );
+    }
+
+    /// What an alias or a setting on the line adds to the words is not seen, hence asked about.
+    #[test]
+    fn an_alias_may_hide_an_option() {
+        let ask = Some(Answer::Ask);
+        let any = "[[guard]]\nname = \"g\"\ncommand = { program = \"git\", options = [\"--force\"] }\naction = \"deny\"";
+        assert_answers(
+            any,
+            &[
+                ("git push --force", Some(Answer::Deny)),
+                ("git push", None),
+                ("git -C x push", None),
+                ("git pf", ask),
+                ("git -c alias.x='push --force' x", ask),
+                ("git -c a.b=c push", ask),
             ],
         );
     }
@@ -618,6 +513,68 @@ mod tests {
             assert_ne!(digest(PUSH), digest(&PUSH.replace(from, to)), "{from}");
         }
         assert_ne!(digest(PUSH), digest(&format!("{PUSH}[policy]\ntemporary_folders = [\"/var/tmp\"]")));
+    }
+
+    /// Nothing that a model may write makes a guard panic, and a rewrite changes nothing but the program.
+    #[test]
+    fn any_line_is_answered_and_a_rewrite_keeps_every_other_word() {
+        use proptest::prelude::*;
+
+        let fragments = prop::sample::select(vec![
+            "npm",
+            "npm ",
+            "git push -f",
+            " ",
+            "\n",
+            ";",
+            "&&",
+            "||",
+            "|",
+            "'",
+            "\"",
+            "\\",
+            "$",
+            "`",
+            "(",
+            ")",
+            "{",
+            "}",
+            "<",
+            ">",
+            "2>&1",
+            ">/dev/null",
+            "#",
+            "~",
+            "=",
+            "-",
+            "--",
+            "é",
+            "\u{a0}",
+            "\0",
+            "rm -rf x",
+            "env ",
+            "a",
+        ]);
+        let policy = policy(&format!("{PUSH}{REMOVE}{PNPM}{FLOW}"));
+        proptest!(|(fragments in prop::collection::vec(fragments, 0..12))| {
+            let line = fragments.concat();
+            let input = json!({ "command": line });
+            let call = GuardedCall { tool: "Bash", input: &input, cwd: Some("/ws"), workspace: Some("/ws") };
+            prop_assert!(policy.judge(&call).matches.len() <= policy.guards().count());
+            if let Some(Rewrite::To { input, .. }) = policy.rewrite(&call) {
+                let words = |line: &str| -> Vec<Vec<String>> {
+                    match crate::guard::words::read(line) {
+                        crate::guard::words::Reading::Commands(commands) => {
+                            commands.iter().map(|command| command.words.iter().map(|word| word.text.to_string()).collect()).collect()
+                        }
+                        crate::guard::words::Reading::NotLiteral(_) => Vec::new(),
+                    }
+                };
+                let mut expected = words(&line);
+                expected.iter_mut().filter(|words| words[0] == "npm").for_each(|words| words[0] = "pnpm".to_owned());
+                prop_assert_eq!(words(input["command"].as_str().unwrap()), expected);
+            }
+        });
     }
 
     /// The policies that are shipped as examples are read.

@@ -10,10 +10,12 @@
 //!
 //! ## What is out of sight
 //!
-//! Scripts, make targets, package scripts, aliases of a user's settings, and programs that compose a name (`'r' + 'm'` in an interpreter's
+//! Text that a later call types into a program that still runs. Scripts, make targets, package scripts, aliases of a user's settings, and programs that compose a name (`'r' + 'm'` in an interpreter's
 //! program text): the line does not name what they run.
 
-use super::grammar::{self, DATA_BUT, DATA_ONLY, EVALUATES, GIT_BEYOND, GIT_DATA, OPAQUE, RUNNERS};
+use std::borrow::Cow;
+
+use super::grammar::{self, DATA_BUT, DATA_ONLY, EVALUATES, GIT_BEYOND, GIT_DATA, OPAQUE, RUNNERS, STANDARD_FOLDERS};
 use super::options::{self, Holds};
 use super::words::{SimpleCommand, Word};
 
@@ -30,20 +32,22 @@ pub(super) enum Conduct {
 
 /// The conduct of one command.
 pub(super) fn conduct(command: &SimpleCommand<'_>) -> Conduct {
-    let name = base(&command.program().text);
+    let program = command.program().text.as_ref();
     let arguments = command.arguments();
     let given = |option: &str| arguments.iter().any(|word| options::names(&word.text, option));
-    let grouped = |letters: &str| arguments.iter().any(|word| group(&word.text).contains(|letter| letters.contains(letter)));
-    match name {
-        "git" => git(arguments),
-        // These only tell where a command is.
+    match base(program) {
+        // These only tell where a command is; as a command of the shell it may run others of them.
         "command" if arguments.first().is_some_and(|word| matches!(&*word.text, "-v" | "-V")) => Conduct::Data,
-        // As a command of the shell it may run others of them.
         "command" => Conduct::Opaque,
-        "sudo" | "doas" if given("--shell") || given("--login") || grouped("si") => Conduct::Opaque,
-        "env" if given("--split-string") || grouped("S") => Conduct::Opaque,
-        _ if OPAQUE.contains(&name) => Conduct::Opaque,
-        _ if DATA_ONLY.contains(&name) => {
+        "sudo" | "doas" if ["-s", "-i", "--shell", "--login"].into_iter().any(given) => Conduct::Opaque,
+        "env" if ["-S", "--split-string"].into_iter().any(given) => Conduct::Opaque,
+        name if grammar::listed(OPAQUE, &plain(name)) => Conduct::Opaque,
+        // A program of a user's own, by a name that is known.
+        name if name.len() < program.len() && !STANDARD_FOLDERS.contains(&&program[..program.len() - name.len()]) => {
+            Conduct::Names
+        }
+        "git" => git(arguments),
+        name if grammar::listed(DATA_ONLY, name) => {
             let beyond = DATA_BUT.iter().find(|(program, _)| *program == name).map_or(&[][..], |(_, options)| options);
             let evaluated = |word: &Word<'_>| word.text.contains('[') && word.text.contains(['$', '`']);
             if beyond.iter().any(|option| given(option)) || (EVALUATES.contains(&name) && arguments.iter().any(evaluated)) {
@@ -66,12 +70,7 @@ fn git(arguments: &[Word<'_>]) -> Conduct {
         word.text.contains("ext::")
             || GIT_BEYOND.iter().any(|(of, option)| (of.is_empty() || *of == subcommand) && options::names(&word.text, option))
     };
-    if !set && GIT_DATA.contains(&subcommand) && !rest.iter().any(beyond) { Conduct::Data } else { Conduct::Names }
-}
-
-/// The letters of a word that is a group of one-letter options.
-fn group(word: &str) -> &str {
-    word.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or("")
+    if !set && grammar::listed(GIT_DATA, subcommand) && !rest.iter().any(beyond) { Conduct::Data } else { Conduct::Names }
 }
 
 /// The name of a program without its folder.
@@ -79,45 +78,49 @@ fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
+/// A name in lower case and without `.exe`: some systems take these for the same.
+fn plain(name: &str) -> Cow<'_, str> {
+    let name = match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(name.to_ascii_lowercase()),
+        false => Cow::Borrowed(name),
+    };
+    match name {
+        Cow::Borrowed(name) => Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name)),
+        Cow::Owned(name) => Cow::Owned(name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name)),
+    }
+}
+
 /// Whether a program word is the program of that name. A relative path, another case or an `.exe` may be.
 pub(super) fn is_program(word: &str, name: &str) -> Holds {
     let base = base(word);
-    if base == name {
-        return if word.len() == base.len() || word.starts_with('/') { Holds::Yes } else { Holds::Maybe };
+    if base == name && (word.len() == base.len() || word.starts_with('/')) {
+        Holds::Yes
+    } else if base == name || plain(base).eq_ignore_ascii_case(name) {
+        Holds::Maybe
+    } else {
+        Holds::No
     }
-    let stem = base.len().checked_sub(4).filter(|at| base.is_char_boundary(*at) && base[*at..].eq_ignore_ascii_case(".exe"));
-    if base[..stem.unwrap_or(base.len())].eq_ignore_ascii_case(name) { Holds::Maybe } else { Holds::No }
 }
 
 /// Whether a word names a program, as a whole or within a text, quoted there or not.
 pub(super) fn mentions(word: &str, name: &str) -> bool {
-    holds_token(word, name, false) || holds_token(word, name, true)
+    any_name(word, |token| token.eq_ignore_ascii_case(name))
 }
 
-/// Whether a word names a program that runs others by text or input.
+/// Whether a word names a program that runs others by text or input: as a whole, or within a text of several words.
 pub(super) fn mentions_runner(word: &str) -> bool {
-    if word.contains([' ', '\t', '\n']) { RUNNERS.iter().any(|name| mentions(word, name)) } else { RUNNERS.contains(&base(word)) }
+    if word.contains([' ', '\t', '\n']) {
+        any_name(word, |token| grammar::listed(RUNNERS, &plain(token)))
+    } else {
+        grammar::listed(RUNNERS, &plain(base(word)))
+    }
 }
 
-/// Whether a text holds a name between characters that names do not have. `unquoted` reads over quotes and backslashes.
-fn holds_token(text: &str, name: &str, unquoted: bool) -> bool {
-    let name = name.as_bytes();
-    // How much of the name the token so far is; nothing when it is another token.
-    let mut matched = Some(0);
-    for byte in text.bytes() {
-        if unquoted && matches!(byte, b'\\' | b'\'' | b'"') {
-            continue;
-        }
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+') || !byte.is_ascii() {
-            matched =
-                matched.filter(|at| name.get(*at).is_some_and(|expected| expected.eq_ignore_ascii_case(&byte))).map(|at| at + 1);
-        } else if matched == Some(name.len()) {
-            return true;
-        } else {
-            matched = Some(0);
-        }
-    }
-    matched == Some(name.len())
+/// Whether any name in a text is wanted; a second look reads over quotes and backslashes.
+fn any_name(text: &str, wanted: impl Fn(&str) -> bool) -> bool {
+    let separates = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.' | '+');
+    let quoting = ['\\', '\'', '"'];
+    text.split(separates).any(&wanted) || (text.contains(quoting) && text.replace(quoting, "").split(separates).any(&wanted))
 }
 
 #[cfg(test)]
@@ -152,6 +155,8 @@ mod tests {
             "rg --pre x y",
             "sort --comp=x",
             "export A=b",
+            "/x/BASH.EXE x",
+            "sort -uo x",
         ] {
             assert_eq!(conduct_of(line), Conduct::Opaque, "{line}");
         }
@@ -188,6 +193,8 @@ mod tests {
             "git clone -c a=rm b",
             "git",
             "nobody-knows rm",
+            "./echo rm",
+            "/tmp/git log rm",
         ] {
             assert_eq!(conduct_of(line), Conduct::Names, "{line}");
         }

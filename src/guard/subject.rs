@@ -4,9 +4,10 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::command::{Doubt, Found, Line};
+use super::judgement::{GuardedCall, Site};
 use super::options::Holds;
-use super::paths::{self, Folders, Place};
-use super::policy::{GuardedCall, Site};
+use super::paths::{Folders, Inside, Place};
+
 use super::rule::{Action, CommandRule, Guard, Rule};
 use super::tools::{self, Command, Source};
 
@@ -15,18 +16,18 @@ pub(super) struct Subject<'a> {
     call: &'a GuardedCall<'a>,
     temporary: &'a [String],
     current: OnceCell<Option<String>>,
-    command: OnceCell<Result<(Line<'a>, Source<'a>), Finding>>,
+    command: OnceCell<Result<(Line<'a>, Source<'a>), Finding<'a>>>,
 }
 
 /// A match of one guard, certain or not.
 #[derive(Debug, Clone)]
-pub(super) struct Finding {
+pub(super) struct Finding<'l> {
     /// What it hangs on.
     pub(super) site: Site,
     /// The program word of the command.
     pub(super) program: Option<Range<usize>>,
     /// Why it is not certain; nothing when it is.
-    pub(super) doubt: Option<Doubt>,
+    pub(super) doubt: Option<Doubt<'l>>,
 }
 
 impl<'a> Subject<'a> {
@@ -36,7 +37,7 @@ impl<'a> Subject<'a> {
 
     /// The finding that a guard answers by. Of a rewriting guard a doubt counts before a certain match: one word that cannot be replaced
     /// spoils the call.
-    pub(super) fn strongest(&self, guard: &Guard) -> Option<Finding> {
+    pub(super) fn strongest<'l>(&'l self, guard: &'l Guard) -> Option<Finding<'l>> {
         let doubt_first = matches!(guard.action, Action::Rewrite { .. });
         let mut first = None;
         for finding in self.findings(guard) {
@@ -49,29 +50,23 @@ impl<'a> Subject<'a> {
     }
 
     /// Every finding of a guard, in the order of the call.
-    pub(super) fn findings(&self, guard: &Guard) -> Vec<Finding> {
-        let places = match &guard.rule {
-            Rule::Path(places) => return self.paths(places),
-            Rule::Command(rule) => rule.outside.as_deref(),
-            Rule::Flow { .. } => None,
-        };
-        let (line, source) = match self.command() {
-            Ok(command) => command,
-            Err(unread) => return vec![unread.clone()],
-        };
-        let placed = |found| placed(found, source);
+    pub(super) fn findings<'l>(&'l self, guard: &'l Guard) -> Box<dyn Iterator<Item = Finding<'l>> + 'l> {
         match &guard.rule {
-            Rule::Path(_) => Vec::new(),
-            Rule::Flow { from, to } => line.flows(from, to).map(placed).collect(),
-            Rule::Command(rule) => {
-                let exact = |finding: Finding| match guard.action {
-                    Action::Rewrite { .. } => rebuildable(finding, rule, source),
-                    Action::Deny | Action::Ask | Action::Allow | Action::Record => finding,
-                };
-                // Only operands are paths.
-                let folders = self.folders(places.is_some());
-                line.matches(rule, folders).map(placed).map(exact).collect()
-            }
+            Rule::Path(places) => Box::new(self.paths(places).into_iter()),
+            Rule::Flow { from, to } => match self.command() {
+                Ok((line, source)) => Box::new(line.flows(from, to).map(|found| placed(found, source))),
+                Err(unread) => Box::new(std::iter::once(unread.clone())),
+            },
+            Rule::Command(rule) => match self.command() {
+                Ok((line, source)) => {
+                    // Only operands are paths.
+                    let folders = self.folders(rule.outside.is_some());
+                    let rewrites = matches!(guard.action, Action::Rewrite { .. });
+                    let exact = move |finding| if rewrites { rebuildable(finding, rule, source) } else { finding };
+                    Box::new(line.matches(rule, folders).map(|found| placed(found, source)).map(exact))
+                }
+                Err(unread) => Box::new(std::iter::once(unread.clone())),
+            },
         }
     }
 
@@ -80,7 +75,7 @@ impl<'a> Subject<'a> {
         self.command().as_ref().ok().map(|(_, source)| *source)
     }
 
-    fn command(&self) -> &Result<(Line<'a>, Source<'a>), Finding> {
+    fn command(&self) -> &Result<(Line<'a>, Source<'a>), Finding<'a>> {
         let unread = |site, doubt| Err(Finding { site, program: None, doubt: Some(doubt) });
         self.command.get_or_init(|| match tools::command(self.call.input) {
             Command::Literal { commands, source } => Ok((Line::new(commands), source)),
@@ -94,33 +89,34 @@ impl<'a> Subject<'a> {
         Folders { current: if needed { current() } else { None }, workspace: self.call.workspace, temporary: self.temporary }
     }
 
-    fn paths(&self, places: &[Place]) -> Vec<Finding> {
+    fn paths(&self, places: &[Place]) -> Vec<Finding<'_>> {
         let named = match tools::paths(self.call.tool, self.call.input) {
             Ok(named) => named,
             Err(why) => return vec![Finding { site: Site::Input, program: None, doubt: Some(Doubt::Input(why)) }],
         };
         let folders = self.folders(true);
-        let judged = |path: String| {
+        let inside = Inside::new(places, folders);
+        let judged = |path: &'a str| {
             // Some tools take the tilde for the home folder.
-            let outside = if path.starts_with('~') { Holds::Maybe } else { paths::outside(places, &path, folders) };
+            let outside = if path.starts_with('~') { Holds::Maybe } else { inside.excludes(folders.current, path) };
             let doubt = match outside {
                 Holds::No => return None,
-                Holds::Maybe => Some(Doubt::Folder(path.clone())),
+                Holds::Maybe => Some(Doubt::Folder(path)),
                 Holds::Yes => None,
             };
-            Some(Finding { site: Site::Path(path), program: None, doubt })
+            Some(Finding { site: Site::Path(path.to_owned()), program: None, doubt })
         };
         named.into_iter().filter_map(judged).collect()
     }
 }
 
-fn placed(found: Found, source: &Source<'_>) -> Finding {
+fn placed<'l>(found: Found<'l>, source: &Source<'_>) -> Finding<'l> {
     let site = if source.line().is_some() { Site::Line(found.span) } else { Site::Element(found.span.start) };
     Finding { site, program: Some(found.program), doubt: found.doubt }
 }
 
 /// Doubts a match whose program word is not written as the bare name: replacing it could change more than the program.
-fn rebuildable(mut finding: Finding, rule: &CommandRule, source: &Source<'_>) -> Finding {
+fn rebuildable<'l>(mut finding: Finding<'l>, rule: &CommandRule, source: &Source<'_>) -> Finding<'l> {
     let word = finding.program.clone().and_then(|span| source.written(span));
     if word != Some(&rule.program) {
         finding.doubt.get_or_insert(Doubt::Rebuild);

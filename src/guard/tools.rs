@@ -77,7 +77,7 @@ impl<'a> Source<'a> {
     }
 
     /// The input with some words replaced. The spans do not overlap and are in order.
-    pub(super) fn replaced(&self, input: &Value, words: &[(Range<usize>, &str)]) -> Value {
+    pub(super) fn replaced<'w>(&self, input: &Value, words: impl Iterator<Item = (Range<usize>, &'w str)>) -> Value {
         let mut input = input.clone();
         let holder = if self.action { &mut input["action"] } else { &mut input };
         let member = &mut holder[self.key];
@@ -96,7 +96,7 @@ impl<'a> Source<'a> {
                     None => *member = Value::String(line),
                 }
             }
-            Form::List(_) => words.iter().for_each(|(span, word)| member[span.start] = Value::String((*word).to_owned())),
+            Form::List(_) => words.for_each(|(span, word)| member[span.start] = Value::String(word.to_owned())),
         }
         input
     }
@@ -144,18 +144,18 @@ pub(super) fn current_folder(input: &Value, call: Option<&str>) -> Option<String
 }
 
 /// The paths that a call names, or why they cannot be told.
-pub(super) fn paths(tool: &str, input: &Value) -> Result<Vec<String>, &'static str> {
+pub(super) fn paths<'a>(tool: &str, input: &'a Value) -> Result<Vec<&'a str>, &'static str> {
     if tool == "apply_patch" || input.is_string() {
         let patch = input.as_str().or_else(|| ["input", "patch"].iter().find_map(|key| input.get(key)?.as_str()));
         let patch = patch.ok_or("the input holds no patch")?;
-        let paths: Vec<String> = patch.lines().filter_map(patched).map(str::to_owned).collect();
+        let paths: Vec<&str> = patch.lines().filter_map(patched).collect();
         return if paths.is_empty() { Err("the patch names no file") } else { Ok(paths) };
     }
     let mut paths = Vec::new();
     for key in ["file_path", "notebook_path", "path"] {
         match input.get(key) {
             None | Some(Value::Null) => {}
-            Some(Value::String(path)) => paths.push(path.clone()),
+            Some(Value::String(path)) => paths.push(path.as_str()),
             Some(_) => return Err("the path is no text"),
         }
     }

@@ -84,13 +84,15 @@ fn no_recorded_line_passes_a_guard_that_it_violates() {
 }
 
 fn policies(folder: &Path) -> BTreeMap<String, Policy> {
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(folder)
+        .expect("the folder of the policies is read")
+        .map(|entry| entry.expect("its entries are read").path());
     files
         .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
         .map(|path| {
-            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            let policy = Policy::parse(&fs::read_to_string(&path).unwrap(), &path.display().to_string()).unwrap();
-            (name, policy)
+            let source = fs::read_to_string(&path).expect("a policy is read");
+            let policy = Policy::parse(&source, &path.display().to_string()).expect("a recorded policy is accepted");
+            (path.file_stem().expect("a file has a name").to_string_lossy().into_owned(), policy)
         })
         .collect()
 }
@@ -106,7 +108,9 @@ fn answer(policy: &Policy, line: &str, workspace: &str) -> Answered {
     match policy.rewrite(&call) {
         None => Answered::Allow,
         Some(Rewrite::CannotRebuild { .. }) => Answered::Ask,
-        Some(Rewrite::To { input, .. }) => Answered::Rewrite(input["command"].as_str().unwrap().to_owned()),
+        Some(Rewrite::To { input, .. }) => {
+            Answered::Rewrite(input["command"].as_str().expect("a rewritten command is text").to_owned())
+        }
     }
 }
 
