@@ -40,6 +40,7 @@ mod command;
 mod error;
 mod file;
 mod grammar;
+mod interceptor;
 mod judgement;
 mod options;
 mod paths;
@@ -51,5 +52,6 @@ mod tools;
 mod words;
 
 pub use error::{PolicyError, PolicyFault};
+pub use interceptor::{ASK, DENY};
 pub use judgement::{Answer, GuardedCall, Judgement, Match, Note, Rewrite, Site};
 pub use policy::Policy;

@@ -310,6 +310,10 @@ impl JournalReader for Shared {
         Ok(state.sessions.range((behind(after), Bound::Unbounded)).take(limit.get() as usize).map(row).collect())
     }
 
+    fn last_seq(&self, session: &SessionId) -> Result<Option<SignalSeq>, StoreError> {
+        Ok(self.lock().sessions.get(session).map(Log::last))
+    }
+
     fn gaps(&self, session: &SessionId, after: SignalSeq, limit: NonZeroU32) -> Result<Vec<RecordedGap>, StoreError> {
         let state = self.lock();
         let gaps = state.sessions.get(session).map(|log| log.gaps.range((Bound::Excluded(after), Bound::Unbounded)));

@@ -125,6 +125,12 @@ pub trait JournalReader: Send + Sync + 'static {
     /// As [`read`](Self::read).
     fn sessions(&self, after: Option<&SessionId>, limit: NonZeroU32) -> Result<Vec<SessionRow>, StoreError>;
 
+    /// The position of a session's newest fact; `None` for a session without one.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn last_seq(&self, session: &SessionId) -> Result<Option<SignalSeq>, StoreError>;
+
     /// The gaps of a session after a position, oldest first.
     ///
     /// # Errors

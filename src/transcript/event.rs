@@ -104,6 +104,18 @@ pub enum UnmatchedReason {
     TooLate,
 }
 
+impl UnmatchedReason {
+    /// The name in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Orphan => "orphan",
+            Self::AlreadySettled => "already_settled",
+            Self::TooLate => "too_late",
+        }
+    }
+}
+
 /// A result that ends no call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnmatchedResult {

@@ -75,6 +75,19 @@ pub enum UnknownBecause {
     TooManyOpen,
 }
 
+impl UnknownBecause {
+    /// The name in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotTold => "not_told",
+            Self::Interrupted => "interrupted",
+            Self::EndOfFile => "end_of_file",
+            Self::TooManyOpen => "too_many_open",
+        }
+    }
+}
+
 /// The class of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorClass {

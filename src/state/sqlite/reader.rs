@@ -93,6 +93,10 @@ impl JournalReader for SqliteReader {
         self.ask(|connection, file| query::sessions(connection, file, after, limit.get()))
     }
 
+    fn last_seq(&self, session: &SessionId) -> Result<Option<SignalSeq>, StoreError> {
+        self.ask(|connection, file| query::last_seq(connection, file, session))
+    }
+
     fn gaps(&self, session: &SessionId, after: SignalSeq, limit: NonZeroU32) -> Result<Vec<RecordedGap>, StoreError> {
         self.ask(|connection, file| query::gaps(connection, file, session, after, limit.get()))
     }
