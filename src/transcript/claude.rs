@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use super::detail::{keep, size_of};
 use super::event::{LifecycleName, Place};
-use super::ledger::{Ledger, Origin, Proposed};
+use super::ledger::{Ledger, Origin, Proposed, share};
 use super::outcome;
 
 type Record = Map<String, Value>;
@@ -250,13 +250,4 @@ fn text<'a>(record: &'a Record, key: &str) -> Option<&'a str> {
 
 fn flag(record: &Record, key: &str) -> bool {
     record.get(key) == Some(&Value::Bool(true))
-}
-
-/// The text, shared with the record before when it is the same.
-pub(super) fn share(last: &mut Option<Arc<str>>, text: Option<&str>) -> Option<Arc<str>> {
-    let text = text?;
-    if last.as_deref() != Some(text) {
-        *last = Some(text.into());
-    }
-    last.clone()
 }

@@ -23,12 +23,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::claude::share;
 use super::detail::{keep, size_of};
 use super::event::{LifecycleName, Place};
 use super::identity::{born_at_ms, is_bare_header};
 use super::items::{self, Item};
-use super::ledger::{Ledger, Origin, Proposed};
+use super::ledger::{Ledger, Origin, Proposed, share};
 use super::outcome;
 use super::record;
 

@@ -58,6 +58,15 @@ impl Origin {
     }
 }
 
+/// The text, shared with the record before when it is the same.
+pub(super) fn share(last: &mut Option<Arc<str>>, text: Option<&str>) -> Option<Arc<str>> {
+    let text = text?;
+    if last.as_deref() != Some(text) {
+        *last = Some(text.into());
+    }
+    last.clone()
+}
+
 /// What a call record tells.
 #[derive(Debug)]
 pub(super) struct Proposed<'a> {
@@ -131,14 +140,16 @@ impl Ledger {
         let occurrence = match self.uses.get_mut(&identifier) {
             Some(uses) => {
                 *uses += 1;
-                self.details.call_id_reused += 1;
                 *uses
             }
             None => {
-                self.uses.insert(identifier, 0);
-                0
+                // A call under the identifier of one that already ran is judged on its own, so its key must be another.
+                let first = u32::from(self.ran.get_mut(&identifier).is_some());
+                self.uses.insert(identifier, first);
+                first
             }
         };
+        self.details.call_id_reused += u64::from(occurrence > 0);
         self.counts.calls += 1;
         self.counts.calls_by_name.add(proposed.name);
         self.counts.sidechain_calls += u64::from(origin.sidechain);
