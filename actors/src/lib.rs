@@ -10,15 +10,21 @@ pub use tipstaff_core::transcript;
 mod authorization;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "shell-guards")]
+mod guards;
 mod journal;
 mod observation;
 pub mod port;
+#[cfg(feature = "shell-guards")]
+pub mod replay;
 mod runtime;
 mod session;
 pub mod supervision;
 mod tree;
 
 pub use authorization::{CompletionTicket, OpenPermit};
+#[cfg(feature = "shell-guards")]
+pub use guards::{GUARD, REWRITER, policy_plan, policy_registrations};
 pub use observation::SessionAudit;
 pub use runtime::{Runtime, RuntimeBuilder, RuntimeError, action_plan};
 pub use session::{CallAnswer, CallPermit, EmitError, ProposedCall, Session, SessionBuilder};

@@ -1,6 +1,7 @@
 //! What a reader counted.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::outcome::ErrorClass;
 
@@ -193,6 +194,19 @@ pub enum DamageKind {
         /// Its length.
         bytes: u64,
     },
+}
+
+impl fmt::Display for DamageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Glued { records } => write!(f, "{records} records on one line; all were taken"),
+            Self::Broken { understood, records } => {
+                write!(f, "broken after {understood} bytes; {records} whole records were taken from it")
+            }
+            Self::TooLong { bytes } => write!(f, "{bytes} bytes are over the reader's limit; the line was skipped"),
+            Self::TooManyValues { bytes } => write!(f, "too many values in {bytes} bytes; the line was skipped"),
+        }
+    }
 }
 
 #[cfg(test)]

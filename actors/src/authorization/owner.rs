@@ -58,12 +58,11 @@ pub struct OpenPermit {
 
 /// The open permits of one owner.
 #[derive(Clone, Default)]
-pub struct OpenPermits(Arc<DashMap<AttemptId, (OperationId, Instant)>>);
+pub(crate) struct OpenPermits(Arc<DashMap<AttemptId, (OperationId, Instant)>>);
 
 impl OpenPermits {
     /// Every open permit, in no order.
-    #[must_use]
-    pub fn list(&self) -> Vec<OpenPermit> {
+    pub(crate) fn list(&self) -> Vec<OpenPermit> {
         let now = Instant::now();
         let open = |entry: dashmap::mapref::multiple::RefMulti<'_, AttemptId, (OperationId, Instant)>| {
             let (operation, since) = entry.value();

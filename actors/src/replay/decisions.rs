@@ -13,10 +13,13 @@ use std::num::NonZeroU32;
 
 use serde::Serialize;
 use serde_json::Value;
+use tipstaff_core::declare::Digest;
 use tipstaff_core::id::{OperationId, SessionId};
 use tipstaff_core::signal::{LifecycleKind, Signal, SignalKind, SignalSeq};
 use tipstaff_core::state::{JournalReader, PageLimit, ReadFilter, StoreError};
 
+use super::driver::MAX_TRIES;
+use super::facts::attempt_of;
 use crate::guards::{GUARD, REWRITER};
 
 /// Facts read at a time.
@@ -100,6 +103,7 @@ pub struct Counts {
 pub struct Decisions<'j> {
     journal: &'j dyn JournalReader,
     session: SessionId,
+    policy: Option<Digest>,
     filter: ReadFilter,
     next: SignalSeq,
     done: bool,
@@ -119,9 +123,9 @@ struct Waiting {
 }
 
 impl<'j> Decisions<'j> {
-    /// Reads what stands after a position: [`SignalSeq::START`] for all of the session.
+    /// Reads the attempts of a session that one policy judged, of all replays so far; `None` for those without guards.
     #[must_use]
-    pub fn after(journal: &'j dyn JournalReader, session: SessionId, position: SignalSeq) -> Self {
+    pub fn of(journal: &'j dyn JournalReader, session: SessionId, policy: Option<Digest>) -> Self {
         let closing = LifecycleKind::ALL.iter().copied().filter(|kind| kind.closes_operation());
         let kinds = closing.chain([LifecycleKind::OperationProposed]).map(SignalKind::from);
         let mut filter = ReadFilter::kinds(kinds);
@@ -130,7 +134,8 @@ impl<'j> Decisions<'j> {
             journal,
             session,
             filter,
-            next: position,
+            policy,
+            next: SignalSeq::START,
             done: false,
             ready: Vec::new().into_iter(),
             waiting: HashMap::new(),
@@ -173,6 +178,7 @@ impl<'j> Decisions<'j> {
     fn take(&mut self, fact: &Signal) -> Option<Decision> {
         let payload = fact.payload().value();
         match fact.kind() {
+            SignalKind::Lifecycle(_) if !self.is_own(fact) => None,
             SignalKind::Lifecycle(LifecycleKind::OperationProposed) => {
                 self.operations.proposed += 1;
                 let waiting = self.waiting_for(fact.operation()?.clone());
@@ -201,6 +207,9 @@ impl<'j> Decisions<'j> {
         // A fact of recovery carries no status; its kind says it.
         let status = text(payload, "/status").unwrap_or_else(|| fact.kind().as_str().trim_start_matches("operation_").to_owned());
         *self.operations.closed.entry(status.clone()).or_default() += 1;
+        if is_no_decision(fact) {
+            return None;
+        }
         let operation = fact.operation()?.clone();
         let Waiting { line, tool, call } = self.waiting.remove(&operation).unwrap_or_default();
         let (decision, step) = decision_of(payload);
@@ -233,6 +242,12 @@ impl<'j> Decisions<'j> {
         Some(decision)
     }
 
+    /// Whether the fact's attempt was judged by this policy.
+    fn is_own(&self, fact: &Signal) -> bool {
+        let (Some(operation), Some(attempt)) = (fact.operation(), fact.attempt()) else { return false };
+        (0..MAX_TRIES).any(|tried| attempt_of(operation, self.policy, tried) == *attempt)
+    }
+
     fn count(&mut self, decision: &str) {
         let counter = match decision {
             "allow" => &mut self.counts.allow,
@@ -262,6 +277,12 @@ impl Iterator for Decisions<'_> {
             }
         }
     }
+}
+
+/// An attempt that a killed or broken-off replay left: the next replay tries the call again.
+fn is_no_decision(fact: &Signal) -> bool {
+    let left = [LifecycleKind::OperationAbandoned, LifecycleKind::OperationCancelled];
+    fact.role().as_str() == "recovery" || fact.kind().lifecycle().is_some_and(|kind| left.contains(&kind))
 }
 
 /// The decision of a closing fact, by the table at the top, and the step of the report that made it.

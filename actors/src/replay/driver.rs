@@ -1,8 +1,9 @@
 //! The loop: one event of a transcript after the other, through the runtime.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::io::Read;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +11,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tipstaff_core::clock::Deadline;
 use tipstaff_core::declare::Digest;
-use tipstaff_core::id::{InvalidId, OperationId, SessionId, SignalId};
+use tipstaff_core::id::{AttemptId, InvalidId, OperationId, SessionId, SignalId};
 use tipstaff_core::operation::{AuditMode, Operation, Performance, Unrecorded};
 use tipstaff_core::signal::{LifecycleKind, SignalError, SignalSeq};
-use tipstaff_core::state::{JournalReader, ReadFilter, StoreError};
+use tipstaff_core::state::{JournalReader, PageLimit, ReadFilter, StoreError};
 use tipstaff_core::transcript::{Call, CallResult, Counts, Damage, End, Event, Lifecycle, Reader, ReaderOptions, Thread, TranscriptError, UnmatchedResult};
 
 use super::facts;
 use crate::runtime::{Runtime, RuntimeError};
-use crate::session::{CallAnswer, CallPermit, EmitError, Session};
+use crate::session::{CallPermit, EmitError, Session};
 
 /// Events between two confirmations.
 const CONFIRM_EVERY: u32 = 1_000;
@@ -27,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Permits that wait for their result at once. Beyond it the oldest call ends as ambiguous, so that memory stays bounded.
 const MAX_OPEN: usize = 512;
 /// Attempts of one call under one policy that a killed replay may have left.
-const MAX_TRIES: u32 = 64;
+pub(super) const MAX_TRIES: u32 = 8;
 
 /// Replays transcripts on a runtime.
 #[derive(Debug, Clone)]
@@ -98,7 +99,7 @@ impl Replay {
             resuming: resumed_after > SignalSeq::START,
             workspace: None,
             open: HashMap::new(),
-            order: std::collections::VecDeque::new(),
+            order: VecDeque::new(),
         };
         let mut events = 0;
         while let Some(event) = reader.next() {
@@ -132,7 +133,7 @@ struct Run {
     workspace: Option<Arc<str>>,
     open: HashMap<OperationId, CallPermit>,
     /// The open calls in file order, ended ones among them until they come up.
-    order: std::collections::VecDeque<OperationId>,
+    order: VecDeque<OperationId>,
 }
 
 impl Run {
@@ -152,7 +153,7 @@ impl Run {
             return Ok(line);
         }
         if self.workspace.is_none() {
-            self.workspace.clone_from(&call.cwd);
+            self.workspace = facts::working_directory(&call);
         }
         let detail = json!({
             "operation": call.key, "call_id": call.call_id, "tool": call.name, "line": line, "offset": call.place.offset, "stamp": call.stamp,
@@ -267,7 +268,7 @@ impl Run {
     }
 
     /// The attempt under which a call is to be tried; `None` when the journal has its decision already.
-    fn next_attempt(&self, operation: &OperationId) -> Result<Option<tipstaff_core::id::AttemptId>, ReplayError> {
+    fn next_attempt(&self, operation: &OperationId) -> Result<Option<AttemptId>, ReplayError> {
         for tried in 0..MAX_TRIES {
             let attempt = facts::attempt_of(operation, self.policy, tried);
             if !self.resuming {
@@ -275,7 +276,7 @@ impl Run {
             }
             let Some(row) = self.journal.attempt(operation, &attempt)? else { return Ok(Some(attempt)) };
             match row.closed {
-                // A replay that was killed held it; recovery closed it without a decision.
+                // A replay that was killed or broken off held it: it ended without a decision.
                 Some(closed) if closed.kind == LifecycleKind::OperationAmbiguous && self.by_recovery(closed.seq)? => {}
                 Some(closed) if matches!(closed.kind, LifecycleKind::OperationAbandoned | LifecycleKind::OperationCancelled) => {}
                 // Decided, or open in another replay that runs now.
@@ -287,15 +288,15 @@ impl Run {
 
     fn by_recovery(&self, seq: SignalSeq) -> Result<bool, StoreError> {
         let before = SignalSeq(seq.0.saturating_sub(1));
-        let one = tipstaff_core::state::PageLimit::rows(std::num::NonZeroU32::MIN);
+        let one = PageLimit::rows(NonZeroU32::MIN);
         let page = self.journal.read(self.session.id(), before, &ReadFilter::all(), one)?;
         Ok(page.facts.first().is_some_and(|fact| fact.signal.role().as_str() == "recovery"))
     }
 }
 
 /// Performs with the recorded outcome. The answer is read back from the journal, like everything that is told.
-async fn perform(permit: CallPermit, outcome: Performance<Value>) -> CallAnswer {
-    permit.perform(|_granted| async { outcome }).await.review().await.record().await
+async fn perform(permit: CallPermit, outcome: Performance<Value>) {
+    let _answer = permit.perform(|_granted| async { outcome }).await.review().await.record().await;
 }
 
 /// Why a transcript could not be replayed to its end. What was replayed stands; replaying again continues.

@@ -1,5 +1,7 @@
 //! What a transcript becomes: identities, signals and outcomes. Pure.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tipstaff_core::clock::Timestamp;
 use tipstaff_core::declare::{Digest, digest_of};
@@ -32,7 +34,7 @@ pub(super) fn fact_id(session: &SessionId, name: &str, about: &impl serde::Seria
 }
 
 /// The call as the action executor judges it.
-pub(super) fn tool_call(call: &Call, workspace: Option<&std::sync::Arc<str>>) -> ToolCall {
+pub(super) fn tool_call(call: &Call, workspace: Option<&Arc<str>>) -> ToolCall {
     let name = match &call.namespace {
         Some(namespace) => format!("{namespace}__{}", call.name),
         None => call.name.to_string(),
@@ -40,6 +42,12 @@ pub(super) fn tool_call(call: &Call, workspace: Option<&std::sync::Arc<str>>) ->
     let scope = ExecutionScope { cwd: call.cwd.clone(), workspace: workspace.cloned() };
     let caller = call.agent.as_deref().map_or_else(|| "agent".to_owned(), |agent| format!("agent/{agent}"));
     ToolCall::new(name, call.input.clone()).identity(caller).scope(scope)
+}
+
+/// Where a call runs, as far as it says so: the working directory of its record, or the one that its input names.
+pub(super) fn working_directory(call: &Call) -> Option<Arc<str>> {
+    let named = || call.input.get("workdir").and_then(Value::as_str).filter(|path| path.starts_with('/')).map(Arc::from);
+    call.cwd.clone().or_else(named)
 }
 
 /// A user kind of the namespace `transcript.`.

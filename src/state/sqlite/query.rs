@@ -115,6 +115,12 @@ pub(super) fn sessions(
     list(connection, file, sql, params![after.map_or("", |id| id.as_str()), limit], "a session", read)
 }
 
+pub(super) fn last_seq(connection: &Connection, file: &StoreFile, session: &SessionId) -> Result<Option<SignalSeq>, StoreError> {
+    let sql = "SELECT next_seq - 1 FROM sessions WHERE session_id = ?1 AND next_seq > 1";
+    let read = |found: &Row<'_>| Ok(SignalSeq(row::unsigned(found, 0)?));
+    Ok(list(connection, file, sql, params![session.as_str()], "a session", read)?.pop())
+}
+
 pub(super) fn gaps(
     connection: &Connection,
     file: &StoreFile,
