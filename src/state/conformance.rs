@@ -331,7 +331,7 @@ fn an_attempt_ends_once(setting: &Setting) -> Outcome {
         closed: None,
     };
     assert_eq!(open.as_ref(), Some(&expected));
-    assert_eq!(setting.reader()?.open_proposals(None, rows(9))?, [expected.clone()]);
+    assert_eq!(setting.reader()?.open_proposals(None, rows(9))?, std::slice::from_ref(&expected));
     match refused(&mut *writer, append(about("s", OperationProposed, "o", "1")?))? {
         AppendError::AlreadyProposed { seq: SignalSeq(1), .. } => {}
         unexpected => return Err(unexpected.into()),
