@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tipstaff_core::clock::Timestamp;
-use tipstaff_core::id::{AttemptId, OperationId, SessionId};
+use tipstaff_core::id::{AttemptId, OperationId, SessionId, SignalId};
 use tipstaff_core::signal::{LifecycleKind, Payload, PayloadType, Signal, SignalSeq};
 use tipstaff_core::state::{
-    Appended, DeathEvidence, ExecutorIdentity, Here, InstanceIdentity, InstanceVerdict, JournalWrite, JournalWriter, Migrate,
-    PageLimit, ReadFilter, SqliteOptions, SqliteStore, Store, StoreError,
+    AppendError, Appended, DeathEvidence, ExecutorIdentity, Gap, GapReason, Here, InstanceIdentity, InstanceVerdict,
+    JournalWrite, JournalWriter, Migrate, PageLimit, ReadFilter, SqliteOptions, SqliteStore, Store, StoreError,
 };
 use tipstaff_core::testing::{FaultAction, FaultPoint, Faults};
 
@@ -338,6 +338,48 @@ fn stores_on_one_file_take_turns() {
     let mut found = numbers(&SqliteStore::open(&path).unwrap());
     found.sort_unstable();
     assert_eq!(found, (0..(STORES * EACH) as u64).collect::<Vec<_>>());
+}
+
+/// Spec 4, State: each write stands alone. What the database refuses in the middle of a write undoes that write and no other; what ends the
+/// transaction is the failure of the whole group.
+#[test]
+fn a_write_that_the_database_refuses_halfway_is_undone_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let mut writer = store.open_writer(&instance("writer")).unwrap();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    let large = Payload::from_value(PayloadType::new("test.text", 1).unwrap(), json!("x".repeat(300 << 10)));
+    let large = Signal::builder(session(), LifecycleKind::MessageAdded, Timestamp::from_micros(0)).payload(large).build();
+    let gap = Gap {
+        id: SignalId::generate(),
+        session: session(),
+        reason: GapReason::QueueFull,
+        first_at: Timestamp::from_micros(0),
+        last_at: Timestamp::from_micros(0),
+        known_lost: None,
+    };
+    let second_statements = [
+        ("attempts", about(LifecycleKind::OperationProposed, "o")),
+        ("large_payloads", JournalWrite::Append(Arc::new(large))),
+        ("capture_gaps", JournalWrite::Gap(gap)),
+    ];
+    for (round, (table, refused)) in second_statements.into_iter().enumerate() {
+        raw.execute_batch(&format!("CREATE TRIGGER no BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'no'); END")).unwrap();
+        let answers = writer.commit(&[numbered(2 * round), refused.clone(), numbered(2 * round + 1)]).unwrap();
+        assert!(answers[0].is_ok() && answers[2].is_ok(), "{table}");
+        assert!(matches!(answers[1], Err(AppendError::Unavailable(_))), "{table}");
+        assert_eq!(numbers(&store).len(), 2 * round + 2, "{table}: nothing of it is there, and it took no position");
+
+        raw.execute_batch(&format!(
+            "DROP TRIGGER no; CREATE TRIGGER no BEFORE INSERT ON {table} BEGIN SELECT RAISE(ROLLBACK, 'no'); END"
+        ))
+        .unwrap();
+        assert!(writer.commit(&[numbered(90), refused, numbered(91)]).is_err(), "{table}: the transaction is gone");
+        assert_eq!(numbers(&store).len(), 2 * round + 2, "{table}");
+        raw.execute_batch("DROP TRIGGER no").unwrap();
+    }
+    assert!(store.reader().unwrap().open_proposals(None, 9.try_into().unwrap()).unwrap().is_empty());
 }
 
 /// P-11: a payload that was changed on disk is not handed out as the fact's.
