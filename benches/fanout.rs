@@ -1,15 +1,16 @@
 //! How long does one emission to 1, 10 and 100 in-process subscribers take (nanoseconds), against a plain loop over `Arc<dyn Fn>` for
 //! sync handlers and `join_all` over boxed futures for async ones?
 //!
-//! Both sides do the same work in each handler: one atomic addition. The emission also takes a snapshot, keeps a deadline, catches panics,
-//! measures time and makes the report.
+//! Both sides do the same work in each handler: one atomic addition, or, as a metrics subscriber does, one count by kind in a map behind a
+//! lock. The emission also takes a snapshot, keeps a deadline, catches panics, measures time and makes the report.
 //! Run with `cargo bench --bench fanout`; the table comes last.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
@@ -17,7 +18,7 @@ use futures::future::join_all;
 use tipstaff_core::clock::Timestamp;
 use tipstaff_core::dispatch::{Registry, Subscriber, fan_out};
 use tipstaff_core::id::SessionId;
-use tipstaff_core::signal::{LifecycleKind, Signal};
+use tipstaff_core::signal::{LifecycleKind, Signal, SignalKind};
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
 
@@ -30,7 +31,7 @@ fn main() {
         .sample_size(30)
         .configure_from_args();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    let shapes = [Shape::Sync, Shape::AsyncReady, Shape::AsyncWaits];
+    let shapes = [Shape::Sync, Shape::SyncCounts, Shape::AsyncReady, Shape::AsyncWaits];
     let rows: Vec<_> =
         shapes.iter().flat_map(|&shape| SIZES.map(|size| (shape, size, row(&mut criterion, &runtime, shape, size)))).collect();
     criterion.final_summary();
@@ -39,8 +40,10 @@ fn main() {
 
 #[derive(Clone, Copy)]
 enum Shape {
-    /// A sync handler.
+    /// A sync handler that adds.
     Sync,
+    /// A sync handler that counts by kind.
+    SyncCounts,
     /// An async handler that ends at its first poll.
     AsyncReady,
     /// An async handler that is polled twice.
@@ -50,7 +53,8 @@ enum Shape {
 impl Shape {
     const fn name(self) -> &'static str {
         match self {
-            Self::Sync => "sync",
+            Self::Sync => "sync, adds",
+            Self::SyncCounts => "sync, counts by kind",
             Self::AsyncReady => "async, ready at once",
             Self::AsyncWaits => "async, waits once",
         }
@@ -66,11 +70,11 @@ struct Pair {
 fn row(criterion: &mut Criterion, runtime: &Runtime, shape: Shape, size: usize) -> Pair {
     let session = SessionId::new("bench").expect("a fine name");
     let fact = Arc::new(Signal::builder(session, LifecycleKind::NodeCompleted, Timestamp::from_micros(1)).build());
-    let hits = Arc::new(AtomicU64::new(0));
+    let work = Arc::new(Work::default());
     let id = |side: &str| format!("{}/{size}/{side}", shape.name());
     let baseline = match shape {
-        Shape::Sync => {
-            let handlers: Vec<Arc<dyn Fn(&Arc<Signal>) + Send + Sync>> = (0..size).map(|_| sync_handler(&hits)).collect();
+        Shape::Sync | Shape::SyncCounts => {
+            let handlers: Vec<SyncHandler> = (0..size).map(|_| sync_handler(&work, shape)).collect();
             measure(criterion, &id("plain loop"), |times| {
                 runtime.block_on(async {
                     for _ in 0..times {
@@ -80,7 +84,7 @@ fn row(criterion: &mut Criterion, runtime: &Runtime, shape: Shape, size: usize) 
             })
         }
         Shape::AsyncReady | Shape::AsyncWaits => {
-            let handlers: Vec<AsyncHandler> = (0..size).map(|_| async_handler(&hits, shape)).collect();
+            let handlers: Vec<AsyncHandler> = (0..size).map(|_| async_handler(&work, shape)).collect();
             measure(criterion, &id("join_all"), |times| {
                 runtime.block_on(async {
                     for _ in 0..times {
@@ -90,7 +94,7 @@ fn row(criterion: &mut Criterion, runtime: &Runtime, shape: Shape, size: usize) 
             })
         }
     };
-    let registry = registry(&hits, shape, size);
+    let registry = registry(&work, shape, size);
     let emission = measure(criterion, &id("emission"), |times| {
         runtime.block_on(async {
             for _ in 0..times {
@@ -98,51 +102,71 @@ fn row(criterion: &mut Criterion, runtime: &Runtime, shape: Shape, size: usize) 
             }
         });
     });
-    assert!(hits.load(Ordering::Relaxed) > 0);
     Pair { emission, baseline }
 }
 
 type AsyncHandler = Arc<dyn Fn(Arc<Signal>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
-fn count(hits: &AtomicU64, fact: &Signal) {
-    hits.fetch_add(fact.occurred_at().as_micros().unsigned_abs(), Ordering::Relaxed);
+type SyncHandler = Arc<dyn Fn(&Arc<Signal>) + Send + Sync>;
+
+#[derive(Default)]
+struct Work {
+    sum: AtomicU64,
+    counts: Mutex<BTreeMap<SignalKind, u64>>,
 }
 
-async fn wait(shape: Shape) {
-    match shape {
-        Shape::Sync | Shape::AsyncReady => {}
-        Shape::AsyncWaits => yield_now().await,
+impl Work {
+    fn add(&self, fact: &Signal) {
+        self.sum.fetch_add(fact.occurred_at().as_micros().unsigned_abs(), Ordering::Relaxed);
+    }
+
+    fn count(&self, fact: &Signal) {
+        let mut counts = self.counts.lock().expect("nobody panics with it");
+        match counts.get_mut(fact.kind()) {
+            Some(count) => *count += 1,
+            None => drop(counts.insert(fact.kind().clone(), 1)),
+        }
     }
 }
 
-fn sync_handler(hits: &Arc<AtomicU64>) -> Arc<dyn Fn(&Arc<Signal>) + Send + Sync> {
-    let hits = Arc::clone(hits);
-    Arc::new(move |fact| count(&hits, fact))
+async fn wait(shape: Shape) {
+    if matches!(shape, Shape::AsyncWaits) {
+        yield_now().await;
+    }
 }
 
-fn async_handler(hits: &Arc<AtomicU64>, shape: Shape) -> AsyncHandler {
-    let hits = Arc::clone(hits);
+fn sync_handler(work: &Arc<Work>, shape: Shape) -> SyncHandler {
+    let work = Arc::clone(work);
+    match shape {
+        Shape::SyncCounts => Arc::new(move |fact| work.count(fact)),
+        Shape::Sync | Shape::AsyncReady | Shape::AsyncWaits => Arc::new(move |fact| work.add(fact)),
+    }
+}
+
+fn async_handler(work: &Arc<Work>, shape: Shape) -> AsyncHandler {
+    let work = Arc::clone(work);
     Arc::new(move |fact| {
-        let hits = Arc::clone(&hits);
+        let work = Arc::clone(&work);
         Box::pin(async move {
             wait(shape).await;
-            count(&hits, &fact);
+            work.add(&fact);
         })
     })
 }
 
-fn registry(hits: &Arc<AtomicU64>, shape: Shape, size: usize) -> Registry<Signal> {
+fn registry(work: &Arc<Work>, shape: Shape, size: usize) -> Registry<Signal> {
     let registry = Registry::observation();
     for at in 0..size {
-        let hits = Arc::clone(hits);
+        let work = Arc::clone(work);
         let name = format!("subscriber {at}");
         let subscriber = match shape {
-            Shape::Sync => Subscriber::declared_sync(name, move |fact: &Arc<Signal>| count(&hits, fact)),
+            Shape::Sync => Subscriber::declared_sync(name, move |fact: &Arc<Signal>| work.add(fact)),
+            Shape::SyncCounts => Subscriber::declared_sync(name, move |fact: &Arc<Signal>| work.count(fact)),
             Shape::AsyncReady | Shape::AsyncWaits => Subscriber::declared_async(name, move |fact: Arc<Signal>| {
-                let hits = Arc::clone(&hits);
+                let work = Arc::clone(&work);
                 async move {
                     wait(shape).await;
-                    count(&hits, &fact);
+                    work.add(&fact);
                 }
             }),
         };
