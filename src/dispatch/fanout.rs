@@ -14,9 +14,12 @@
 //! A reading costs about thirty nanoseconds, several times what a small handler costs. A handler that was brief when it was last
 //! measured shares a reading with its neighbours, in runs of at most [`RUN`]. A handler that was not is measured alone, and the budget is
 //! looked at before its turn. The first emission measures every handler alone.
+//!
+//! # Why one net for many panics?
+//! All handlers are begun inside one `catch_unwind`; after a panic the loop is entered again behind the handler that panicked. A net for
+//! each handler would cost more than the call itself.
 
 use std::future::{pending, poll_fn};
-use std::ops::Range;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,9 +30,9 @@ use futures::stream::{FuturesUnordered, Stream};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep_until};
 
-use super::handler::{Begun, HandlerError, HandlerResult, Running, contained};
-use super::registration::{Entry, Snapshot};
-use super::report::{DispatchReport, NotStarted, Outcome, Slot};
+use super::handler::{Handler, HandlerResult, Running, contained};
+use super::registration::Snapshot;
+use super::report::{DispatchReport, Ends, Outcome, Run, Runs, Unusual};
 use crate::clock::Deadline;
 
 /// Runs one emission: every matching handler of the snapshot sees the same shared fact.
@@ -48,26 +51,36 @@ use crate::clock::Deadline;
 pub async fn fan_out<F: 'static>(snapshot: &Snapshot<F>, fact: &Arc<F>, cap: Option<Deadline>) -> DispatchReport {
     let mut emission = Emission::begin(snapshot, cap);
     emission.admit(fact);
-    let waiting = poll_fn(|cx| Poll::Ready(emission.invoke(fact, cx))).await;
-    if !waiting.is_empty() {
-        emission.settle(waiting).await;
+    poll_fn(|cx| Poll::Ready(emission.invoke(fact, cx))).await;
+    if !emission.waiting.is_empty() {
+        emission.settle().await;
     }
     emission.report()
 }
 
 /// The longest run of brief handlers that share one reading of the clock.
-const RUN: usize = 16;
+const RUN: usize = 32;
 
 /// What counts as brief.
 const BRIEF: Duration = Duration::from_micros(1);
 
 struct Emission<'a, F> {
     snapshot: &'a Snapshot<F>,
-    slots: Vec<Slot>,
+    /// The positions in the snapshot of those that want the fact; `None` when nobody has a condition.
+    wanted: Option<Vec<u32>>,
+    /// The next one to be begun, as a position in `wanted`.
+    turn: usize,
+    /// The first one that was begun since the clock was last read, as a position in `wanted`.
+    unmeasured: usize,
+    waiting: Vec<Waiting>,
+    unusual: Vec<Unusual>,
+    runs: Runs,
     started: Instant,
     /// The last reading of the clock.
     read: Instant,
     limit: Option<Instant>,
+    /// Whether the limit had passed at the last reading.
+    spent: bool,
 }
 
 impl<'a, F: 'static> Emission<'a, F> {
@@ -75,60 +88,97 @@ impl<'a, F: 'static> Emission<'a, F> {
         let started = Instant::now();
         let budget = snapshot.0.budget.map(|budget| Deadline::at(started + budget));
         let limit = match (budget, cap) {
-            (Some(budget), Some(cap)) => Some(budget.earlier(cap)),
-            (budget, cap) => budget.or(cap),
+            (Some(budget), Some(cap)) => Some(budget.earlier(cap).instant()),
+            (budget, cap) => budget.or(cap).map(Deadline::instant),
         };
-        Self { snapshot, slots: Vec::with_capacity(snapshot.len()), started, read: started, limit: limit.map(Deadline::instant) }
+        Self {
+            snapshot,
+            wanted: None,
+            turn: 0,
+            unmeasured: 0,
+            waiting: Vec::new(),
+            unusual: Vec::new(),
+            runs: Runs::default(),
+            started,
+            read: started,
+            limit,
+            spent: limit.is_some_and(|limit| started >= limit),
+        }
     }
 
-    /// Gives every matching registration its slot.
+    /// Asks every condition who wants the fact.
     fn admit(&mut self, fact: &F) {
-        for (index, entry) in (0u32..).zip(&self.snapshot.0.entries) {
-            if let Some(outcome) = admitted(entry, fact) {
-                self.slots.push(Slot { outcome, nanos: 0, index });
+        if !self.snapshot.0.conditional {
+            return;
+        }
+        let mut wanted = Vec::with_capacity(self.snapshot.len());
+        for (index, entry) in (0..).zip(&self.snapshot.0.entries) {
+            let Some(condition) = &entry.condition else {
+                wanted.push(index);
+                continue;
+            };
+            match contained(|| condition.holds(fact)) {
+                Ok(Ok(true)) => wanted.push(index),
+                Ok(Ok(false)) => {}
+                Ok(Err(failure)) | Err(failure) => self.unusual.push(Unusual::new(index, Outcome::PredicateFailed(failure))),
             }
         }
+        self.wanted = Some(wanted);
+        self.read_clock();
     }
 
-    /// Begins every admitted handler while there is budget; returns those that wait.
-    fn invoke(&mut self, fact: &Arc<F>, cx: &mut Context<'_>) -> Vec<Waiting> {
-        let snapshot = self.snapshot;
-        let mut waiting = Vec::new();
-        let mut unmeasured = 0..0;
-        for at in 0..self.slots.len() {
-            if matches!(self.slots[at].outcome, Outcome::PredicateFailed(_)) {
-                continue;
-            }
-            let entry = &snapshot.0.entries[self.slots[at].index as usize];
+    /// Begins every handler that wants the fact, while there is budget.
+    fn invoke(&mut self, fact: &Arc<F>, cx: &mut Context<'_>) {
+        while let Err(failure) = contained(|| self.take_turns(fact, cx)) {
+            self.unusual.push(Unusual::new(self.position(self.turn), Outcome::Isolated(failure)));
+            self.turn += 1;
+            self.measure();
+        }
+        self.measure();
+    }
+
+    /// Takes turns until nobody is left or the budget is spent. A panic leaves the turn at the handler that panicked.
+    fn take_turns(&mut self, fact: &Arc<F>, cx: &mut Context<'_>) {
+        let turns = self.wanted.as_ref().map_or(self.snapshot.len(), Vec::len);
+        // The budget can be found spent only where the clock is read.
+        if self.spent {
+            return;
+        }
+        while self.turn < turns {
+            let index = self.position(self.turn);
+            let entry = &*self.snapshot.0.entries[index as usize];
             let alone = !entry.brief.load(Ordering::Relaxed);
-            if alone || unmeasured.len() >= RUN {
-                self.measure(&mut unmeasured, at);
-            }
-            if self.is_spent() {
-                break;
-            }
-            self.slots[at].outcome = match entry.handler.begin(fact, cx) {
-                Begun::Ended(result) => ended(entry, result),
-                Begun::Pending(running) => {
-                    waiting.push(Waiting { slot: at, since: self.read, running });
-                    // What it is unless it ends in time.
-                    Outcome::TimedOut
+            if alone || self.turn - self.unmeasured >= RUN {
+                self.measure();
+                if self.spent {
+                    return;
                 }
-            };
-            unmeasured.end = at + 1;
+            }
+            match &entry.handler {
+                Handler::Sync(call) => {
+                    if let Err(error) = call(fact) {
+                        self.unusual.push(Unusual::new(index, Outcome::from(error)));
+                    }
+                }
+                Handler::Async(call) => {
+                    let mut running = Running::new(call(Arc::clone(fact)));
+                    match running.poll(cx) {
+                        Poll::Ready(Ok(())) => {}
+                        Poll::Ready(Err(error)) => self.unusual.push(Unusual::new(index, Outcome::from(error))),
+                        Poll::Pending => self.waiting.push(Waiting { index, since: self.read, running }),
+                    }
+                }
+            }
+            self.turn += 1;
             if alone {
-                self.measure(&mut unmeasured, at + 1);
+                self.measure();
             }
         }
-        let end = unmeasured.end;
-        self.measure(&mut unmeasured, end);
-        waiting
     }
 
     /// Polls the handlers that wait, until all have ended or the budget has.
-    async fn settle(&mut self, waiting: Vec<Waiting>) {
-        let snapshot = self.snapshot;
-        let mut running: FuturesUnordered<Waiting> = waiting.into_iter().collect();
+    async fn settle(&mut self) {
+        let mut waiting = Waiters::from(std::mem::take(&mut self.waiting));
         let limit = self.limit;
         // Unconstrained: a handler that uses up its task's share at every poll must not keep the deadline from being seen.
         let mut expiry = pin!(unconstrained(async move {
@@ -137,98 +187,121 @@ impl<'a, F: 'static> Emission<'a, F> {
                 None => pending().await,
             }
         }));
-        let mut next = async || {
-            poll_fn(|cx| match Pin::new(&mut running).poll_next(cx) {
-                Poll::Pending => expiry.as_mut().poll(cx).map(|()| None),
-                ended => ended,
-            })
-            .await
-        };
-        while let Some((slot, since, result)) = next().await {
-            self.read = Instant::now();
-            let slot = &mut self.slots[slot];
-            slot.nanos = nanos(self.read - since);
-            slot.outcome = ended(&snapshot.0.entries[slot.index as usize], result);
-        }
-        self.read = Instant::now();
-        for late in &running {
-            self.slots[late.slot].nanos = nanos(self.read - late.since);
-        }
+        let mut wave = Vec::new();
+        poll_fn(|cx| {
+            let next = match waiting.poll(cx, &mut wave) {
+                Poll::Ready(()) => Poll::Ready(()),
+                Poll::Pending => expiry.as_mut().poll(cx),
+            };
+            if next.is_ready() || !wave.is_empty() {
+                self.read_clock();
+            }
+            for (index, since, result) in wave.drain(..) {
+                let outcome = result.map_or_else(Outcome::from, |()| Outcome::Returned);
+                self.unusual.push(Unusual::new(index, outcome).after(self.read - since));
+            }
+            next
+        })
+        .await;
+        let read = self.read;
+        self.unusual.extend(waiting.late().map(|late| Unusual::new(late.index, Outcome::TimedOut).after(read - late.since)));
     }
 
     fn report(self) -> DispatchReport {
-        DispatchReport::new(Arc::clone(&self.snapshot.0.names), self.slots, self.read - self.started)
+        let begun = if self.turn == 0 { 0 } else { self.position(self.turn - 1) + 1 };
+        let mut ends = Ends { wanted: self.wanted, begun, unusual: self.unusual, runs: self.runs };
+        ends.unusual.sort_unstable_by_key(Unusual::index);
+        ends.unusual.iter().for_each(|unusual| unusual.warn(&self.snapshot.0.names));
+        DispatchReport::new(Arc::clone(&self.snapshot.0.names), ends, self.read - self.started)
     }
 
-    fn is_spent(&self) -> bool {
-        self.limit.is_some_and(|limit| self.read >= limit)
+    /// Where in the snapshot the one stands whose turn it is.
+    #[inline]
+    fn position(&self, turn: usize) -> u32 {
+        match &self.wanted {
+            Some(wanted) => wanted[turn],
+            None => u32::try_from(turn).expect("a dispatcher has at most a few thousand registrations"),
+        }
     }
 
-    /// Reads the clock for the handlers begun since the last reading, and begins a new run before `next`.
-    fn measure(&mut self, unmeasured: &mut Range<usize>, next: usize) {
-        if unmeasured.start < unmeasured.end {
-            let before = std::mem::replace(&mut self.read, Instant::now());
-            let elapsed = self.read - before;
-            let brief = elapsed <= BRIEF * u32::try_from(unmeasured.len()).expect("a run is at most sixteen handlers");
-            for slot in &mut self.slots[unmeasured.clone()] {
-                if matches!(slot.outcome, Outcome::PredicateFailed(_)) {
-                    continue;
-                }
-                slot.nanos = nanos(elapsed);
-                let hint = &self.snapshot.0.entries[slot.index as usize].brief;
-                if hint.load(Ordering::Relaxed) != brief {
-                    hint.store(brief, Ordering::Relaxed);
-                }
+    /// Reads the clock for the handlers begun since the last reading.
+    fn measure(&mut self) {
+        if self.unmeasured == self.turn {
+            return;
+        }
+        let elapsed = self.read_clock();
+        let begun = self.unmeasured..self.turn;
+        let brief = elapsed <= BRIEF * u32::try_from(begun.len()).expect("a run is at most a few dozen handlers");
+        // Those that share a reading are brief already: a hint changes only for one that was measured alone, or when a run was slow.
+        if begun.len() == 1 || !brief {
+            for turn in begun {
+                self.snapshot.0.entries[self.position(turn) as usize].brief.store(brief, Ordering::Relaxed);
             }
         }
-        *unmeasured = next..next;
+        self.runs.push(Run { end: self.position(self.turn - 1) + 1, elapsed });
+        self.unmeasured = self.turn;
+    }
+
+    /// Reads the clock; the time since the last reading.
+    fn read_clock(&mut self) -> Duration {
+        let before = std::mem::replace(&mut self.read, Instant::now());
+        self.spent = self.limit.is_some_and(|limit| self.read >= limit);
+        self.read - before
     }
 }
 
-/// The slot's first outcome, or `None` for a registration that does not want the fact.
-#[inline]
-fn admitted<F: 'static>(entry: &Entry<F>, fact: &F) -> Option<Outcome> {
-    let not_started = Outcome::NotStarted(NotStarted::BudgetSpent);
-    let Some(condition) = &entry.condition else { return Some(not_started) };
-    match contained(|| condition.holds(fact)) {
-        Ok(Ok(true)) => Some(not_started),
-        Ok(Ok(false)) => None,
-        Ok(Err(failure)) | Err(failure) => {
-            tracing::warn!(registration = entry.name(), code = failure.code(), "condition failed; its subscriber is not called");
-            Some(Outcome::PredicateFailed(failure))
+/// Handlers that wait. A few are polled together at every wake, which is cheaper than a node and a waker for each of them; many are not.
+struct Waiters {
+    few: Vec<Waiting>,
+    many: Option<FuturesUnordered<Waiting>>,
+}
+
+impl From<Vec<Waiting>> for Waiters {
+    fn from(waiting: Vec<Waiting>) -> Self {
+        const FEW: usize = 32;
+        if waiting.len() <= FEW {
+            Self { few: waiting, many: None }
+        } else {
+            Self { few: Vec::new(), many: Some(waiting.into_iter().collect()) }
         }
     }
 }
 
-#[inline]
-fn ended<F>(entry: &Entry<F>, result: HandlerResult) -> Outcome {
-    match result {
-        Ok(()) => Outcome::Returned,
-        Err(HandlerError::Cancelled) => Outcome::Cancelled,
-        Err(HandlerError::Failed(failure)) => {
-            // The message stays in the report: it may quote the payload, which is never logged.
-            tracing::warn!(registration = entry.name(), code = failure.code(), "subscriber failed; others are not touched");
-            Outcome::Isolated(failure)
+impl Waiters {
+    /// Polls those that may go on; those that ended are added to the wave. Ready when nobody waits any more.
+    fn poll(&mut self, cx: &mut Context<'_>, wave: &mut Vec<(u32, Instant, HandlerResult)>) -> Poll<()> {
+        let Some(many) = &mut self.many else {
+            self.few.retain_mut(|one| match Pin::new(one).poll(cx) {
+                Poll::Ready(ended) => {
+                    wave.push(ended);
+                    false
+                }
+                Poll::Pending => true,
+            });
+            return if self.few.is_empty() { Poll::Ready(()) } else { Poll::Pending };
+        };
+        while let Some(ended) = ready!(Pin::new(&mut *many).poll_next(cx)) {
+            wave.push(ended);
         }
+        Poll::Ready(())
     }
-}
 
-fn nanos(elapsed: Duration) -> u64 {
-    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+    fn late(&self) -> impl Iterator<Item = &Waiting> {
+        self.few.iter().chain(self.many.iter().flatten())
+    }
 }
 
 /// A handler that has begun and waits.
 struct Waiting {
-    slot: usize,
+    index: u32,
     since: Instant,
     running: Running,
 }
 
 impl Future for Waiting {
-    type Output = (usize, Instant, HandlerResult);
+    type Output = (u32, Instant, HandlerResult);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let result = ready!(self.running.poll(cx));
-        Poll::Ready((self.slot, self.since, result))
+        self.running.poll(cx).map(|result| (self.index, self.since, result))
     }
 }

@@ -147,38 +147,14 @@ pub(super) enum Handler<F> {
     Async(Box<dyn Fn(Arc<F>) -> Ending + Send + Sync>),
 }
 
-/// What calling a handler, and polling it once, came to.
-pub(super) enum Begun {
-    Ended(HandlerResult),
-    Pending(Running),
-}
-
-impl<F> Handler<F> {
-    /// Calls the handler; an async one is polled once. A panic is a failure.
-    #[inline]
-    pub(super) fn begin(&self, fact: &Arc<F>, cx: &mut Context<'_>) -> Begun {
-        match self {
-            Self::Sync(call) => {
-                Begun::Ended(contained(|| call(fact)).unwrap_or_else(|failure| Err(HandlerError::Failed(failure))))
-            }
-            Self::Async(call) => match contained(|| call(Arc::clone(fact))) {
-                Ok(ending) => {
-                    let mut running = Running(Some(ending));
-                    match running.poll(cx) {
-                        Poll::Ready(result) => Begun::Ended(result),
-                        Poll::Pending => Begun::Pending(running),
-                    }
-                }
-                Err(failure) => Begun::Ended(Err(HandlerError::Failed(failure))),
-            },
-        }
-    }
-}
-
 /// An async handler that has begun. Neither polling nor dropping it lets a panic out.
 pub(super) struct Running(Option<Ending>);
 
 impl Running {
+    pub(super) fn new(ending: Ending) -> Self {
+        Self(Some(ending))
+    }
+
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<HandlerResult> {
         let Some(ending) = &mut self.0 else { return Poll::Pending };
         contained(|| ending.as_mut().poll(cx)).unwrap_or_else(|failure| Poll::Ready(Err(HandlerError::Failed(failure))))

@@ -24,13 +24,12 @@ mod report;
 mod validate;
 mod value;
 
-pub use error::RegisterError;
+pub use error::{PolicyError, RegisterError, Rule};
 pub use fanout::fan_out;
 pub use handler::{Condition, HandlerError, HandlerFailure, HandlerResult, HandlerReturn, PANIC_CODE};
 pub use policy::{DetachBounds, DispatchPolicy, Phase, StagePolicy};
 pub use registration::{Declared, MAX_REGISTRATIONS, Registration, Registry, Snapshot, Subscriber};
 pub use report::{DispatchReport, JournalState, NotStarted, Outcome, ReportEntry};
-pub use validate::{PolicyError, Rule};
 pub use value::{
     Completion, Concurrency, DeadlineDisposition, ErrorSurface, Failure, HandlerCancellation, HandlerClassification,
     PredicateFailure, ReturnedAwaitable, ReturnedValueClassifier, Selector, SyncEntry, SyncHandlers,

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::validate::{PolicyError, validate};
+use super::error::PolicyError;
+use super::validate::validate;
 use super::value::{
     Completion, Concurrency, DeadlineDisposition, ErrorSurface, Failure, HandlerCancellation, HandlerClassification,
     PredicateFailure, ReturnedAwaitable, ReturnedValueClassifier, Selector, SyncEntry, SyncHandlers,

@@ -30,7 +30,14 @@ impl<F> Registry<F> {
     pub fn observation() -> Self {
         let policy = profile::observation();
         let budget = policy.phases().iter().filter_map(|phase| phase.deadline).min();
-        let inner = Inner { entries: Box::default(), names: Arc::default(), next: 0, policy: Arc::new(policy), budget };
+        let inner = Inner {
+            entries: Box::default(),
+            names: Arc::default(),
+            conditional: false,
+            next: 0,
+            policy: Arc::new(policy),
+            budget,
+        };
         Self { current: Mutex::new(Snapshot(Arc::new(inner))), identity: Arc::new(Identity) }
     }
 
@@ -226,7 +233,8 @@ impl<F> Snapshot<F> {
 
     fn with(&self, entries: Box<[Arc<Entry<F>>]>, next: u64) -> Self {
         let names = entries.iter().map(|entry| Arc::clone(&entry.name)).collect();
-        Self(Arc::new(Inner { entries, names, next, policy: Arc::clone(&self.0.policy), budget: self.0.budget }))
+        let conditional = entries.iter().any(|entry| entry.condition.is_some());
+        Self(Arc::new(Inner { entries, names, conditional, next, policy: Arc::clone(&self.0.policy), budget: self.0.budget }))
     }
 }
 
@@ -246,6 +254,8 @@ pub(super) struct Inner<F> {
     pub(super) entries: Box<[Arc<Entry<F>>]>,
     /// The names alone, so that a report can share them without holding handlers.
     pub(super) names: Arc<[Arc<str>]>,
+    /// Whether anybody has a condition.
+    pub(super) conditional: bool,
     next: u64,
     policy: Arc<DispatchPolicy>,
     /// The policy's budget of one emission.
@@ -259,12 +269,6 @@ pub(super) struct Entry<F> {
     pub(super) handler: Handler<F>,
     /// Whether its last measured call was brief, so that it may share a clock reading. A hint between emissions, no promise.
     pub(super) brief: AtomicBool,
-}
-
-impl<F> Entry<F> {
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 /// What makes the registrations of two registries differ: its address.

@@ -1,4 +1,7 @@
 //! What an emission came to, by registration.
+//!
+//! Nearly every handler returns. So a report keeps who was called, what was unusual, and the readings of the clock; the entry of a handler
+//! that returned is put together when somebody reads it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +9,7 @@ use std::time::Duration;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use super::handler::HandlerFailure;
+use super::handler::{HandlerError, HandlerFailure};
 
 /// What an emission came to. It names every matched registration, in registration order, also when they ran concurrently (F-10).
 ///
@@ -14,14 +17,14 @@ use super::handler::HandlerFailure;
 #[derive(Debug, Clone)]
 pub struct DispatchReport {
     names: Arc<[Arc<str>]>,
-    slots: Vec<Slot>,
+    ends: Ends,
     elapsed: Duration,
     journal: JournalState,
 }
 
 impl DispatchReport {
-    pub(super) fn new(names: Arc<[Arc<str>]>, slots: Vec<Slot>, elapsed: Duration) -> Self {
-        Self { names, slots, elapsed, journal: JournalState::Off }
+    pub(super) fn new(names: Arc<[Arc<str>]>, ends: Ends, elapsed: Duration) -> Self {
+        Self { names, ends, elapsed, journal: JournalState::Off }
     }
 
     /// The report with what is known of the journal. The kernel itself knows no journal and says [`JournalState::Off`].
@@ -32,8 +35,24 @@ impl DispatchReport {
     }
 
     /// The matched registrations, in registration order.
-    pub fn entries(&self) -> impl ExactSizeIterator<Item = ReportEntry<'_>> {
-        self.slots.iter().map(|slot| self.entry_of(slot))
+    pub fn entries(&self) -> impl Iterator<Item = ReportEntry<'_>> {
+        let mut wanted = self.ends.wanted.as_ref().map(|wanted| wanted.iter().copied().peekable());
+        let mut unusual = self.ends.unusual.iter().peekable();
+        let mut runs = self.ends.runs.iter().peekable();
+        (0u32..).zip(&*self.names).filter_map(move |(index, name)| {
+            let wants = wanted.as_mut().is_none_or(|wanted| wanted.next_if_eq(&index).is_some());
+            let unusual = unusual.next_if(|unusual| unusual.index == index);
+            while runs.next_if(|run| run.end <= index).is_some() {}
+            let outcome = match unusual {
+                Some(unusual) => &unusual.outcome,
+                None if !wants => return None,
+                None if index >= self.ends.begun => &BUDGET_SPENT,
+                None => &RETURNED,
+            };
+            let measured = runs.peek().filter(|_| wants).map(|run| run.elapsed);
+            let elapsed = unusual.and_then(|unusual| unusual.elapsed).or(measured).unwrap_or_default();
+            Some(ReportEntry { registration: name, outcome, elapsed })
+        })
     }
 
     /// The entry of a registration, by name, if it matched.
@@ -42,10 +61,22 @@ impl DispatchReport {
         self.entries().find(|entry| entry.registration == registration)
     }
 
+    /// How many registrations matched.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries().count()
+    }
+
+    /// Whether no registration matched.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries().next().is_none()
+    }
+
     /// Whether every matched handler returned.
     #[must_use]
     pub fn all_returned(&self) -> bool {
-        self.slots.iter().all(|slot| slot.outcome == Outcome::Returned)
+        self.entries().all(|entry| *entry.outcome == Outcome::Returned)
     }
 
     /// How long the emission took.
@@ -59,14 +90,6 @@ impl DispatchReport {
     pub const fn journal(&self) -> JournalState {
         self.journal
     }
-
-    fn entry_of<'a>(&'a self, slot: &'a Slot) -> ReportEntry<'a> {
-        ReportEntry {
-            registration: &self.names[slot.index as usize],
-            outcome: &slot.outcome,
-            elapsed: Duration::from_nanos(slot.nanos),
-        }
-    }
 }
 
 /// How one matched registration ended.
@@ -76,7 +99,7 @@ pub struct ReportEntry<'a> {
     pub registration: &'a str,
     /// How it ended.
     pub outcome: &'a Outcome,
-    /// How long it took, at most. Handlers that were brief in earlier emissions share one reading of the clock in runs of up to sixteen,
+    /// How long it took, at most. Handlers that were brief in earlier emissions share one reading of the clock in runs of up to thirty-two,
     /// and each of them then shows the time of its run.
     pub elapsed: Duration,
 }
@@ -144,13 +167,93 @@ pub enum JournalState {
     Unconfirmed(&'static str),
 }
 
-/// An entry as the kernel keeps it.
+static RETURNED: Outcome = Outcome::Returned;
+static BUDGET_SPENT: Outcome = Outcome::NotStarted(NotStarted::BudgetSpent);
+
+/// How the handlers ended, as the kernel gathers it. Positions are those of the snapshot.
 #[derive(Debug, Clone)]
-pub(super) struct Slot {
-    pub(super) outcome: Outcome,
-    pub(super) nanos: u64,
-    /// Position in the snapshot.
-    pub(super) index: u32,
+pub(super) struct Ends {
+    /// Those that wanted the fact, ascending; `None` when all did.
+    pub(super) wanted: Option<Vec<u32>>,
+    /// Those from this position on were never begun.
+    pub(super) begun: u32,
+    /// Those that did not return at their turn, ascending.
+    pub(super) unusual: Vec<Unusual>,
+    pub(super) runs: Runs,
+}
+
+/// The runs of one emission, ascending. The first, which is most often the only one, needs no heap.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Runs {
+    first: Option<Run>,
+    more: Vec<Run>,
+}
+
+impl Runs {
+    pub(super) fn push(&mut self, run: Run) {
+        match self.first {
+            None => self.first = Some(run),
+            Some(_) => self.more.push(run),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Run> {
+        self.first.iter().chain(&self.more)
+    }
+}
+
+/// Handlers that were begun between two readings of the clock: those before `end` that are in no earlier run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) end: u32,
+    pub(super) elapsed: Duration,
+}
+
+/// A handler that did not return at its turn.
+#[derive(Debug, Clone)]
+pub(super) struct Unusual {
+    index: u32,
+    outcome: Outcome,
+    /// How long it took, if it waited.
+    elapsed: Option<Duration>,
+}
+
+impl Unusual {
+    pub(super) fn new(index: u32, outcome: Outcome) -> Self {
+        Self { index, outcome, elapsed: None }
+    }
+
+    pub(super) fn after(mut self, elapsed: Duration) -> Self {
+        self.elapsed = Some(elapsed);
+        self
+    }
+
+    pub(super) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// One warning for each failure. The message stays in the report: it may quote the payload, which is never logged.
+    pub(super) fn warn(&self, names: &[Arc<str>]) {
+        let registration = &*names[self.index as usize];
+        match &self.outcome {
+            Outcome::Isolated(failure) => {
+                tracing::warn!(registration, code = failure.code(), "subscriber failed; others are not touched");
+            }
+            Outcome::PredicateFailed(failure) => {
+                tracing::warn!(registration, code = failure.code(), "condition failed; its subscriber was not called");
+            }
+            Outcome::Returned | Outcome::Cancelled | Outcome::TimedOut | Outcome::NotStarted(_) => {}
+        }
+    }
+}
+
+impl From<HandlerError> for Outcome {
+    fn from(error: HandlerError) -> Self {
+        match error {
+            HandlerError::Failed(failure) => Self::Isolated(failure),
+            HandlerError::Cancelled => Self::Cancelled,
+        }
+    }
 }
 
 impl Serialize for DispatchReport {

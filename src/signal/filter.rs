@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{EmitterRole, Signal, SignalKind, Subject};
+use super::{EmitterRole, PredicateError, Signal, SignalKind, Subject};
 use crate::id::{AttemptId, InvocationId, SessionId};
 
 /// Which facts a subscriber of this process wants: what is declared, and a predicate besides.
@@ -84,21 +84,6 @@ impl From<DeclaredFilter> for Filter {
 impl fmt::Debug for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Filter").field("declared", &self.declared).field("predicates", &self.predicates.len()).finish()
-    }
-}
-
-/// A predicate could not tell whether it wants a fact.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the predicate could not tell: {why}")]
-pub struct PredicateError {
-    why: String,
-}
-
-impl PredicateError {
-    /// With what the predicate says about it.
-    #[must_use]
-    pub fn new(why: impl fmt::Display) -> Self {
-        Self { why: why.to_string() }
     }
 }
 

@@ -10,9 +10,9 @@ mod path;
 mod payload;
 mod redact;
 
-pub use error::SignalError;
+pub use error::{InvalidRedaction, PredicateError, SignalError};
 pub use fact::{EmitterRole, Signal, SignalBuilder, SignalSeq, Subject};
-pub use filter::{DeclaredFilter, Filter, PredicateError};
+pub use filter::{DeclaredFilter, Filter};
 pub use kind::{LifecycleKind, SignalKind, UserKind};
 pub use payload::{Payload, PayloadType};
-pub use redact::{RECORD_MEMBER, InvalidRedaction, MAX_REDACTIONS, REDACTED, Redacted, RedactedField, Redactions};
+pub use redact::{MAX_REDACTIONS, RECORD_MEMBER, REDACTED, Redacted, RedactedField, Redactions};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::redact::InvalidRedaction;
+use super::InvalidRedaction;
 
 /// A path of fields: at least one segment after the root.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::Payload;
 use super::path::{FieldPath, Segment};
+use super::{InvalidRedaction, Payload, Signal};
 use crate::declare::Digest;
 
 /// What a session wants kept out of stored and shown payloads: fields by their path, and patterns of text.
@@ -72,6 +73,16 @@ impl Redactions {
             Some(value) => Redacted { payload: Payload::from_value(payload.shape().clone(), value), record: work.record },
         }
     }
+
+    /// The fact with its payload redacted, and a record of what is gone. Without a match it is the same shared fact.
+    #[must_use]
+    pub fn apply_to(&self, signal: &Arc<Signal>) -> (Arc<Signal>, Vec<RedactedField>) {
+        let Redacted { payload, record } = self.apply(signal.payload());
+        if record.is_empty() {
+            return (Arc::clone(signal), record);
+        }
+        (Arc::new(Signal::clone(signal).with_payload(payload)), record)
+    }
 }
 
 fn pattern(text: &str) -> Result<Regex, InvalidRedaction> {
@@ -84,36 +95,6 @@ fn pattern(text: &str) -> Result<Regex, InvalidRedaction> {
         return Err(refused("it matches the empty text, so it would match everywhere".to_owned()));
     }
     Ok(regex)
-}
-
-/// Why something is no redaction.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidRedaction {
-    /// A field path cannot be read.
-    #[error("field path {path:?} is wrong at byte {at}: {why}")]
-    Path {
-        /// The path.
-        path: String,
-        /// Where.
-        at: usize,
-        /// What is wrong, and what is right.
-        why: &'static str,
-    },
-    /// A pattern is no regular expression that can be used.
-    #[error("pattern {pattern:?} cannot be used: {why}")]
-    Pattern {
-        /// The pattern.
-        pattern: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// There are more than [`MAX_REDACTIONS`].
-    #[error("{given} redactions are too many: a session has at most {MAX_REDACTIONS}")]
-    TooMany {
-        /// How many were given.
-        given: usize,
-    },
 }
 
 /// A payload after redaction.
@@ -410,6 +391,22 @@ mod tests {
         let redacted = Redactions::new(["$.x.y"], ["secret"]).unwrap().apply(&before);
         assert!(redacted.record.is_empty());
         assert!(std::ptr::eq(redacted.payload.value(), before.value()));
+    }
+
+    /// P-15: only the payload of a fact changes; a fact without a match stays the one that every subscriber shares.
+    #[test]
+    fn a_redacted_fact_differs_in_its_payload_only() {
+        let session = crate::id::SessionId::new("s").unwrap();
+        let at = crate::clock::Timestamp::from_micros(5);
+        let fact = Signal::builder(session, crate::signal::LifecycleKind::MessageAdded, at)
+            .payload(payload(json!({"a": "sk-1"})))
+            .build();
+        let fact = Arc::new(fact);
+        let (redacted, record) = Redactions::new(NONE, ["sk-[0-9]"]).unwrap().apply_to(&fact);
+        assert_eq!(*redacted, Signal::clone(&fact).with_payload(payload(json!({"a": REDACTED}))));
+        assert_eq!((redacted.id(), record.len()), (fact.id(), 1));
+        let (same, record) = Redactions::new(["$.b"], NONE).unwrap().apply_to(&fact);
+        assert!(Arc::ptr_eq(&same, &fact) && record.is_empty());
     }
 
     #[test]

@@ -118,7 +118,7 @@ async fn the_report_is_in_registration_order_and_names_every_end() {
 #[tokio::test]
 async fn an_emission_without_subscribers_is_reported_as_such() {
     let report = emit(&Facts::observation(), 1).await;
-    assert_eq!(report.entries().len(), 0);
+    assert!(report.is_empty());
     assert!(report.all_returned());
     assert_eq!(report.journal(), JournalState::Off);
 }
@@ -206,7 +206,7 @@ async fn p11_four_hanging_handlers_share_one_budget() {
     let report = emit_within(&registry, Duration::from_secs(1)).await;
 
     assert_eq!(begun.elapsed(), Duration::from_secs(1));
-    assert_eq!(report.entries().len(), 4);
+    assert_eq!(report.len(), 4);
     assert!(report.entries().all(|entry| *entry.outcome == Outcome::TimedOut && entry.elapsed == Duration::from_secs(1)));
 }
 
@@ -256,6 +256,70 @@ async fn a_flooding_handler_cannot_outrun_the_deadline() {
     add(&registry, Subscriber::declared_async("polite", |_| tokio::task::yield_now()));
     let report = emit_within(&registry, Duration::from_millis(20)).await;
     assert_eq!(outcomes(&report), [("flood", "timed_out"), ("polite", "returned")]);
+}
+
+/// F-10, F-11: many handlers that wait are all driven, and each entry shows its own time.
+#[tokio::test(start_paused = true)]
+async fn a_hundred_waiting_handlers_are_all_driven() {
+    for size in [1, 31, 32, 33, 100] {
+        let registry = Facts::observation();
+        for at in 0..size {
+            add(&registry, Subscriber::declared_async(format!("waits {at}"), move |_| sleep(Duration::from_secs(size - at))));
+        }
+        add(&registry, hanging("hanging"));
+        let budget = Duration::from_secs(size);
+        let report = emit_within(&registry, budget).await;
+        assert_eq!(report.elapsed(), budget.min(Duration::from_secs(30)));
+        for (at, entry) in (0..size).zip(report.entries()) {
+            let expected = Duration::from_secs(size - at);
+            let (outcome, elapsed) =
+                if expected <= report.elapsed() { (Outcome::Returned, expected) } else { (Outcome::TimedOut, report.elapsed()) };
+            assert_eq!((entry.outcome, entry.elapsed), (&outcome, elapsed), "{at} of {size}");
+        }
+        assert_eq!(*report.entry("hanging").unwrap().outcome, Outcome::TimedOut);
+    }
+}
+
+/// F-11: which handlers share a reading of the clock changes nobody's end: brief handlers in runs, some fail, one blocks all of a sudden.
+#[tokio::test]
+async fn a_run_of_brief_handlers_is_measured_together_and_loses_nothing() {
+    let budget = Duration::from_millis(20);
+    let registry = Facts::observation();
+    for at in 0..100u32 {
+        let name = format!("{at:02}");
+        add(
+            &registry,
+            Subscriber::declared_sync(name, move |fact: &Arc<u32>| match (at, **fact) {
+                (50, 7) => Ok(block_for(budget)),
+                (_, 8) if at % 7 == 0 => Err(HandlerError::failed("seventh", at)),
+                (_, 9) if at % 11 == 0 => panic!("eleventh"),
+                _ => Ok(()),
+            }),
+        );
+    }
+    for fact in 0..10 {
+        let report = fan_out(&registry.snapshot(), &Arc::new(fact), Some(Deadline::after(budget))).await;
+        assert_eq!(report.len(), 100);
+        for (at, entry) in (0..).zip(report.entries()) {
+            assert_eq!(entry.registration, format!("{at:02}"));
+            match (fact, entry.outcome) {
+                (7, Outcome::Returned) if at <= 50 => {}
+                // Those in the same run have begun; the next run has not.
+                (7, Outcome::Returned | Outcome::NotStarted(_)) if at < 50 + 32 => {}
+                (7, Outcome::NotStarted(NotStarted::BudgetSpent)) => {}
+                (8, Outcome::Isolated(failure)) => assert_eq!((failure.code(), at % 7), ("seventh", 0)),
+                (9, Outcome::Isolated(failure)) => assert_eq!((failure.code(), at % 11), (PANIC_CODE, 0)),
+                (8, Outcome::Returned) => assert_ne!(at % 7, 0),
+                (9, Outcome::Returned) => assert_ne!(at % 11, 0),
+                (0..7, Outcome::Returned) => {}
+                unexpected => panic!("{at}: {unexpected:?}"),
+            }
+        }
+        if fact == 7 {
+            assert!(report.entry("50").unwrap().elapsed >= budget);
+            assert_eq!(report.entry("99").unwrap().elapsed, Duration::ZERO);
+        }
+    }
 }
 
 /// F-12: a cancellation stays one, also when it comes as the error of a task that the handler awaited.
