@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::backoff::Backoff;
@@ -33,6 +33,8 @@ pub struct ChildSpec {
     backoff: Option<Backoff>,
     intensity: Option<Intensity>,
     on_standing: Option<Box<dyn Fn(Standing) + Send + Sync>>,
+    /// What the owner has been told last. Locked while it is told, so that it hears in order; the hook cannot come back here.
+    told: Mutex<Option<Standing>>,
     subtree: Option<(Arc<SupervisorSpec>, Arc<Shared>)>,
 }
 
@@ -59,6 +61,7 @@ impl ChildSpec {
             backoff: None,
             intensity: None,
             on_standing: None,
+            told: Mutex::new(None),
             subtree: None,
         }
     }
@@ -112,7 +115,9 @@ impl ChildSpec {
 
     /// Calls `hook` with each change of the child's [`Standing`]: before it is started again, when it is up, when it is gone for good.
     ///
-    /// The hook runs inside the supervisor, between its decisions: it must not block. A hook that panics is reported and has no other effect.
+    /// Each change is told once, in order, and [`Standing::Gone`] is the last: a child that is gone does not come back with a restart of its
+    /// supervisor either. The hook runs inside the supervisor, between its decisions: it must not block. A hook that panics is reported and
+    /// has no other effect.
     #[must_use]
     pub fn on_standing(mut self, hook: impl Fn(Standing) + Send + Sync + 'static) -> Self {
         self.on_standing = Some(Box::new(hook));
@@ -138,12 +143,25 @@ impl ChildSpec {
         Facts { restart: self.restart, backoff, intensity: self.intensity, dynamic }
     }
 
-    /// Tells the owner, and for a subtree the owners of its children, whose supervisor cannot tell them while it is down.
+    /// Whether the owner has been told that there will be no other incarnation.
+    pub(crate) fn is_gone(&self) -> bool {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) == Some(Standing::Gone)
+    }
+
+    /// Tells the owner, and for a subtree the owners of its children, whose supervisor cannot tell them while it is down. Each change is told once,
+    /// and nothing after `Gone`.
     pub(crate) fn tell(&self, standing: Standing) {
-        if let Some(hook) = &self.on_standing
-            && catch_unwind(AssertUnwindSafe(|| hook(standing))).is_err()
         {
-            tracing::error!(target: TARGET, child = &*self.name, ?standing, "a standing hook panicked");
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if *told == Some(standing) || *told == Some(Standing::Gone) {
+                return;
+            }
+            *told = Some(standing);
+            if let Some(hook) = &self.on_standing
+                && catch_unwind(AssertUnwindSafe(|| hook(standing))).is_err()
+            {
+                tracing::error!(target: TARGET, child = &*self.name, ?standing, "a standing hook panicked");
+            }
         }
         let Some((spec, shared)) = &self.subtree else { return };
         if standing == Standing::Up {

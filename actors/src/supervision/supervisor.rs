@@ -146,6 +146,10 @@ impl SupervisorActor {
     async fn post_start(&self, _: ActorRef<()>, state: &mut Incarnation) -> Result<(), ActorProcessingErr> {
         let children = state.spec.children.clone();
         for (at, spec) in children.into_iter().enumerate() {
+            // Stopped for good, or finished, under a former incarnation.
+            if spec.is_gone() {
+                continue;
+            }
             state.add(ChildId::new(at as u64), spec, None);
         }
         // Requests may have waited for this incarnation.
@@ -251,13 +255,9 @@ impl Incarnation {
         self.drive(Input::Add { child: id, facts });
     }
 
-    /// A supervision event about some actor.
+    /// A supervision event about some actor. One that is being stopped is not known here any more: it is down when its stop says so.
     fn on_end(&mut self, actor: ActorId, end: End) {
         let Some(child) = self.by_actor.remove(&actor) else { return self.early.seen(actor, end) };
-        // A child that is being stopped is down when its stop says so, since only that has waited for its task.
-        if self.kernel.is_stopping(child) {
-            return;
-        }
         let Some(incarnation) = self.kernel.incarnation(child) else { return };
         if let Some(slot) = self.slots.get_mut(&child) {
             slot.actor = None;
@@ -434,7 +434,7 @@ impl Incarnation {
         match slot.actor.take() {
             Some(actor) => {
                 self.by_actor.remove(&actor.get_id());
-                self.tasks.stop((child, incarnation), actor, task, grace);
+                self.tasks.stop((child, incarnation), self.myself.get_cell(), actor, task, grace);
             }
             // Its end was seen together with its start.
             None => self.tasks.await_end((child, incarnation), task),

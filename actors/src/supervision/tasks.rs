@@ -38,6 +38,15 @@ pub(crate) enum TaskReport {
     TimerFired { child: ChildId, generation: u64 },
 }
 
+/// Kills an actor when it is dropped; an actor that has ended does not notice.
+struct KillOnDrop(ActorCell);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
 /// Cancels one start.
 #[derive(Debug)]
 pub(crate) struct Cancel(Option<oneshot::Sender<()>>);
@@ -119,14 +128,21 @@ impl Tasks {
     }
 
     /// Stops a child: gracefully up to its stop timeout or the end of all patience, then by a kill.
+    ///
+    /// It is unlinked first: the event about its end would carry its state into a queue that a supervisor which winds down does not read, and so
+    /// keep what it held. From then on this task answers for it: aborted, it kills the child.
     pub(crate) fn stop(
         &mut self,
         (child, incarnation): (ChildId, u64),
+        supervisor: ActorCell,
         cell: ActorCell,
         task: Option<JoinHandle<()>>,
         grace: Duration,
     ) {
+        cell.unlink(supervisor);
+        let cell = KillOnDrop(cell);
         self.spawn(async move |sender, shared| {
+            let KillOnDrop(cell) = &cell;
             let mut impatience = shared.impatience();
             cell.stop(Some(STOPPED_BY_SUPERVISOR.to_owned()));
             let killed = tokio::select! {
