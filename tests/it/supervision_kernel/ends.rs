@@ -33,9 +33,9 @@ async fn hosted() -> Hosted {
         .child(a.spec(Restart::Permanent))
         .child(below)
         .child(d.spec(Restart::Permanent));
-    let (host, _) = Actor::spawn(None, Host, log.clone()).await.unwrap();
-    let tree = Supervisor::spawn_under(host.get_cell(), spec).await.unwrap();
-    tree.started(soon()).await.unwrap();
+    let (host, _) = Actor::spawn(None, Host, log.clone()).await.expect("it comes up");
+    let tree = Supervisor::spawn_under(host.get_cell(), spec).await.expect("it comes up");
+    tree.started(soon()).await.expect("it comes up");
     let root = host.get_cell().get_children().remove(0);
     assert_eq!(
         log.lines_with("start "),
@@ -46,8 +46,8 @@ async fn hosted() -> Hosted {
     Hosted { host: host.get_cell(), root, tree, log, a }
 }
 
-/// Pitfall 1: the substrate kills the children of an actor that ends, in whatever way. Ours stop in reverse order, each with its `post_stop`, when
-/// the root is stopped, drained, shut down, or gives up.
+/// Pitfall 1: the substrate kills the children of an actor that ends, in whatever way. Ours stop in reverse order, each with its
+/// `post_stop`, when the root is stopped, drained, shut down, or gives up.
 #[tokio::test(start_paused = true)]
 async fn every_orderly_end_stops_the_children_in_reverse() {
     for how in ["stop", "drain", "shutdown", "budget"] {
@@ -90,7 +90,8 @@ async fn the_host_sees_the_roots_end_and_no_childs() {
     assert_eq!(log.lines_with("host"), ["host saw an end: Some(\"shutdown\")"]);
 }
 
-/// A killed host takes the tree with it: no task is left, starts and waits included, and every owner is told that its child is gone.
+/// A killed host takes the tree with it: no task is left, starts and waits included, and every owner is told that its child is
+/// gone.
 #[tokio::test(start_paused = true)]
 async fn a_killed_host_leaves_no_orphan_task() {
     for how in ["kill", "stop", "root killed"] {
@@ -134,7 +135,8 @@ async fn a_killed_host_leaves_no_orphan_task() {
     }
 }
 
-/// Pitfall 3: a second request to stop must not return early. Two concurrent shutdowns and a third return when the last task has ended.
+/// Pitfall 3: a second request to stop must not return early. Two concurrent shutdowns and a third return when the last task has
+/// ended.
 #[tokio::test(start_paused = true)]
 async fn every_shutdown_returns_after_the_last_task() {
     let log = Log::default();
@@ -208,8 +210,8 @@ async fn a_child_that_blocks_its_thread_is_reported() {
     assert_eq!(log.lines_with("dropped"), ["blocks dropped 1"]);
 }
 
-/// Pitfall 11: names stay taken after a failed start or a stop. A thousand times, two trees of the same name start, one child fails to start, they
-/// stop, and the process-wide registry never holds a name.
+/// Pitfall 11: names stay taken after a failed start or a stop. A thousand times, two trees of the same name start, one child
+/// fails to start, they stop, and the process-wide registry never holds a name.
 #[tokio::test(start_paused = true)]
 async fn a_thousand_trees_touch_no_global_name() {
     for round in 0..1_000 {

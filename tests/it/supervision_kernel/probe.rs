@@ -2,7 +2,7 @@
 
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use ractor::{ActorProcessingErr, ActorRef};
@@ -31,20 +31,26 @@ pub(crate) enum Start {
     Panics,
     Hangs,
     FinishesAtOnce,
-    HangsInPostStart,
+    HangsLater,
 }
 
 /// One line per step, in order, of all probes that share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
+const UNPOISONED: &str = "nothing panics while it holds the lock";
+
 impl Log {
+    fn lines(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.lock().expect(UNPOISONED)
+    }
+
     pub(crate) fn add(&self, line: String) {
-        self.0.lock().unwrap().push(line);
+        self.lines().push(line);
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.lines())
     }
 
     pub(crate) fn text(&self) -> String {
@@ -52,7 +58,7 @@ impl Log {
     }
 
     pub(crate) fn lines_with(&self, part: &str) -> Vec<String> {
-        self.0.lock().unwrap().iter().filter(|line| line.contains(part)).cloned().collect()
+        self.lines().iter().filter(|line| line.contains(part)).cloned().collect()
     }
 }
 
@@ -103,11 +109,11 @@ impl Site {
     }
 
     pub(crate) fn actor(&self) -> ActorRef<Do> {
-        self.current.lock().unwrap().clone().expect("the probe has started")
+        self.current.lock().expect(UNPOISONED).clone().expect("the probe has started")
     }
 
     pub(crate) fn tell(&self, what: Do) {
-        self.actor().cast(what).unwrap();
+        self.actor().cast(what).expect("the probe takes messages");
     }
 }
 
@@ -134,16 +140,16 @@ impl Probe {
             Start::Fails => return Err("no start".into()),
             Start::Panics => panic!("panic in a start, as the test wants it"),
             Start::Hangs => pending().await,
-            Start::Well | Start::FinishesAtOnce | Start::HangsInPostStart => {}
+            Start::Well | Start::FinishesAtOnce | Start::HangsLater => {}
         }
-        *site.current.lock().unwrap() = Some(myself);
+        *site.current.lock().expect(UNPOISONED) = Some(myself);
         Ok(ProbeState { site, start })
     }
 
     async fn post_start(&self, myself: ActorRef<Do>, state: &mut ProbeState) -> Result<(), ActorProcessingErr> {
         match (state.site.plan)(state.start) {
             Start::FinishesAtOnce => myself.stop(None),
-            Start::HangsInPostStart => pending().await,
+            Start::HangsLater => pending().await,
             Start::Well | Start::Fails | Start::Panics | Start::Hangs => {}
         }
         Ok(())

@@ -62,12 +62,12 @@ async fn the_next_incarnation_starts_after_the_last_state_is_dropped() {
     }
 }
 
-/// Pitfall 2: a kill looks like a normal termination that carries state. A transient child is restarted after it wherever it strikes, from
-/// nothing but its specification.
+/// Pitfall 2: a kill looks like a normal termination that carries state. A transient child is restarted after it wherever it
+/// strikes, from nothing but its specification.
 #[tokio::test(start_paused = true)]
 async fn a_killed_transient_child_is_restarted() {
     let log = Log::default();
-    let site = Site::new("a", &log).plan(|start| if start == 3 { Start::HangsInPostStart } else { Start::Well });
+    let site = Site::new("a", &log).plan(|start| if start == 3 { Start::HangsLater } else { Start::Well });
     let (spec, mut watch) = watched("sup", Strategy::OneForOne);
     let tree = Supervisor::spawn(spec.child(site.spec(Restart::Transient))).await.unwrap();
     tree.started(soon()).await.unwrap();
@@ -140,8 +140,8 @@ async fn two_simultaneous_failures_restart_a_group_once() {
     tree.shutdown(soon()).await.unwrap();
 }
 
-/// Pitfall 10: stopping a permanent child must not bring it back. An explicit stop is final for every class, also while the child waits for its
-/// restart.
+/// Pitfall 10: stopping a permanent child must not bring it back. An explicit stop is final for every class, also while the child
+/// waits for its restart.
 #[tokio::test(start_paused = true)]
 async fn an_explicit_stop_is_final() {
     for restart in [Restart::Permanent, Restart::Transient, Restart::Temporary] {
@@ -160,8 +160,8 @@ async fn an_explicit_stop_is_final() {
     }
 }
 
-/// Pitfall 13: a wait that was armed for one incarnation must not touch a healthy one. A child is stopped during its wait and another takes its
-/// place; when the first wait would have been over, nothing happens.
+/// Pitfall 13: a wait that was armed for one incarnation must not touch a healthy one. A child is stopped during its wait and
+/// another takes its place; when the first wait would have been over, nothing happens.
 #[tokio::test(start_paused = true)]
 async fn a_stale_back_off_timer_leaves_a_healthy_child_alone() {
     let log = Log::default();
@@ -211,7 +211,8 @@ async fn restarts_back_off_and_forget_after_quiet() {
     tree.shutdown(soon()).await.unwrap();
 }
 
-/// Pitfall 17: five children with budgets of their own fail once each, and none is given up; one that spends its own is given up alone.
+/// Pitfall 17: five children with budgets of their own fail once each, and none is given up; one that spends its own is given up
+/// alone.
 #[tokio::test(start_paused = true)]
 async fn siblings_do_not_spend_one_anothers_budget() {
     let log = Log::default();
@@ -233,7 +234,8 @@ async fn siblings_do_not_spend_one_anothers_budget() {
     tree.shutdown(soon()).await.unwrap();
 }
 
-/// Pitfall 20: a failure in `pre_start` makes no supervision event. On a restart it is counted, backed off and escalated all the same.
+/// Pitfall 20: a failure in `pre_start` makes no supervision event. On a restart it is counted, backed off and escalated all the
+/// same.
 #[tokio::test(start_paused = true)]
 async fn a_start_that_fails_on_a_restart_is_counted_backed_off_and_escalated() {
     for how in [Start::Fails, Start::Panics, Start::Hangs] {
@@ -279,7 +281,8 @@ async fn the_first_start_of_a_dynamic_child_answers_its_caller() {
     assert!(matches!(&late, StartChildError::Closed(spec) if &**spec.name() == "b"), "{late:?}");
 }
 
-/// A child may end before its start has told the supervisor which actor it is: it has started, and has ended, and its class decides.
+/// A child may end before its start has told the supervisor which actor it is: it has started, and has ended, and its class
+/// decides.
 #[tokio::test(start_paused = true)]
 async fn a_child_that_ends_at_once_is_not_missed() {
     for (restart, starts) in [(Restart::Transient, 1), (Restart::Permanent, 6)] {
@@ -375,8 +378,8 @@ async fn twenty_five_thousand_restarts_leave_no_task_behind() {
     alive_tasks_become(0).await;
 }
 
-/// Pitfall 8: children that ended for good must not stay behind as specifications, arguments or handles. A hundred thousand transient children
-/// come and go, each with an argument whose copies are counted.
+/// Pitfall 8: children that ended for good must not stay behind as specifications, arguments or handles. A hundred thousand
+/// transient children come and go, each with an argument whose copies are counted.
 #[tokio::test]
 async fn a_hundred_thousand_dynamic_children_leave_nothing_behind() {
     struct Brief;
@@ -423,8 +426,8 @@ async fn futures_of<F: Future>(count: usize, mut make: impl FnMut() -> F) -> Vec
     futures::future::join_all((0..count).map(|_| make())).await
 }
 
-/// Pitfall 12: timers of an incarnation must end with it, and waits of the supervisor must not pile up. A child with a ticker is restarted a
-/// hundred times in every way; afterwards one ticks, and after the shutdown nothing does.
+/// Pitfall 12: timers of an incarnation must end with it, and waits of the supervisor must not pile up. A child with a ticker is
+/// restarted a hundred times in every way; afterwards one ticks, and after the shutdown nothing does.
 #[tokio::test(start_paused = true)]
 async fn a_hundred_restarts_leave_one_ticker() {
     use std::sync::Arc;

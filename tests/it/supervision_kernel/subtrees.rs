@@ -32,14 +32,15 @@ async fn isolated() -> Tree {
     let (child, below) = ChildSpec::supervisor(Restart::Permanent, below);
     let (spec, watch) = watched("root", Strategy::Isolated);
     let backoff = Backoff::exponential(SECOND, 4 * SECOND).with_jitter(0).with_quiet(100 * SECOND);
-    let root = Supervisor::spawn(spec.backoff(backoff).child(child).child(sibling.spec(Restart::Permanent))).await.unwrap();
-    root.started(soon()).await.unwrap();
+    let root =
+        Supervisor::spawn(spec.backoff(backoff).child(child).child(sibling.spec(Restart::Permanent))).await.expect("it comes up");
+    root.started(soon()).await.expect("it comes up");
     log.take();
     Tree { root, below, watch, log, crashes, sibling }
 }
 
-/// A subtree that spends its budget is restarted by the root with capped back-off and reported as degraded, however often; its sibling never
-/// notices, and the root never gives up.
+/// A subtree that spends its budget is restarted by the root with capped back-off and reported as degraded, however often; its
+/// sibling never notices, and the root never gives up.
 #[tokio::test(start_paused = true)]
 async fn a_subtree_that_spends_its_budget_takes_no_sibling_with_it() {
     let Tree { root, below, mut watch, log, crashes, sibling } = isolated().await;
@@ -88,8 +89,8 @@ async fn a_killed_subtree_comes_back() {
     alive_tasks_become(0).await;
 }
 
-/// Pitfall 9: an old handle must not control a dead incarnation. After restarts of the child, and of its supervisor, the same handle and identifier
-/// act on what runs now.
+/// Pitfall 9: an old handle must not control a dead incarnation. After restarts of the child, and of its supervisor, the same
+/// handle and identifier act on what runs now.
 #[tokio::test(start_paused = true)]
 async fn a_handle_taken_before_a_crash_acts_on_what_runs_after_it() {
     let Tree { root, below, mut watch, log, crashes, .. } = isolated().await;
@@ -149,7 +150,8 @@ async fn the_shutdown_of_a_subtree_is_final() {
     }
 }
 
-/// A subtree whose children do not come up fails to start: by its own budget, or by its start timeout, after which nothing of it is left behind.
+/// A subtree whose children do not come up fails to start: by its own budget, or by its start timeout, after which nothing of it
+/// is left behind.
 #[tokio::test(start_paused = true)]
 async fn a_subtree_that_does_not_come_up_is_a_failed_start() {
     for how in [Start::Fails, Start::Hangs] {
