@@ -13,10 +13,14 @@ mod journal_durability;
 #[cfg(test)]
 mod layering;
 #[cfg(test)]
+mod pitfalls;
+#[cfg(test)]
 mod ports;
 #[cfg(test)]
 mod shell_lines;
 #[cfg(test)]
 mod store_conformance;
+#[cfg(test)]
+mod supervision_kernel;
 #[cfg(test)]
 mod transcript_reader;

@@ -6,7 +6,8 @@
 //! | 2                 | first * 2                   |
 //! | n                 | first * 2^(n-1), up to cap  |
 //!
-//! Jitter shortens a wait by up to its percentage, and never lengthens it: the cap holds. A child that was up for the quiet time starts a new row.
+//! Jitter shortens a wait by up to its percentage, and never lengthens it: the cap holds. A child that was up for the quiet time
+//! starts a new row.
 
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ impl Backoff {
         Self { first, cap, jitter_percent: 20, quiet: cap.saturating_mul(2) }
     }
 
-    /// Shortens each wait at random by up to `percent` of it; values above 100 count as 100. Children that failed together then come back apart.
+    /// Shortens each wait at random by up to `percent` of it; values above 100 count as 100. Children that failed together then
+    /// come back apart.
     #[must_use]
     pub const fn with_jitter(mut self, percent: u8) -> Self {
         self.jitter_percent = if percent > 100 { 100 } else { percent };

@@ -1,4 +1,5 @@
-//! A child and its supervisor, as each sees the other. The bridge to the actor substrate: nothing else of supervision shows its types.
+//! A child and its supervisor, as each sees the other. The bridge to the actor substrate: nothing else of supervision shows its
+//! types.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use super::error::StartError;
 use super::event::ReportSink;
-use super::handle::Shared;
+use super::shared::Shared;
 
 /// A child among the children of its supervisor. Stays the same over restarts, and is never given to another child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,8 +33,8 @@ impl fmt::Display for ChildId {
     }
 }
 
-/// How a child stands towards those who send it work: told to the hook of its specification, so that the owner of its queue can keep it open,
-/// answer for it, or close it.
+/// How a child stands towards those who send it work: told to the hook of its specification, so that the owner of its queue can
+/// keep it open, answer for it, or close it.
 ///
 /// | standing   | what waits in the queue | new work              |
 /// |------------|-------------------------|-----------------------|
@@ -75,8 +76,8 @@ impl Parent {
         Ok(spawned.into())
     }
 
-    /// The supervisor's actor, for a start that must link its actor itself. Such a start returns the actor as soon as it is linked: a
-    /// linked actor whose start goes on waiting, and is then given up, would be an orphan.
+    /// The supervisor's actor, for a start that must link its actor itself. Such a start returns the actor as soon as it is
+    /// linked: a linked actor whose start goes on waiting, and is then given up, would be an orphan.
     #[must_use]
     pub fn cell(&self) -> ActorCell {
         self.cell.clone()
@@ -112,8 +113,8 @@ impl Drop for Started {
 }
 
 impl From<ActorCell> for Started {
-    /// Without its task a supervisor knows only that the actor has stopped, not that its state has been dropped. Prefer the pair that a spawn
-    /// returns.
+    /// Without its task a supervisor knows only that the actor has stopped, not that its state has been dropped. Prefer the pair
+    /// that a spawn returns.
     fn from(cell: ActorCell) -> Self {
         Self { parts: Some((cell, None)) }
     }

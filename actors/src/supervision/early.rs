@@ -1,8 +1,8 @@
 //! Ends that are seen before the start they belong to has reported.
 //!
-//! A child is linked before its start has told the supervisor which actor it is, and may end in between. Such an end is kept until every start
-//! that was under way when it came has reported; whatever is left then belongs to nobody. So nothing is kept for longer than a start takes, even if
-//! there is always some start under way.
+//! A child is linked before its start has told the supervisor which actor it is, and may end in between. Such an end is kept
+//! until every start that was under way when it came has reported; whatever is left then belongs to nobody. So nothing is kept
+//! for longer than a start takes, even if there is always some start under way.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::Hash;

@@ -11,7 +11,8 @@
 //! | none: the start itself failed                   | `StartFailed`          |
 //! | any of these, after its supervisor asked        | `Asked`                |
 //!
-//! The state that a termination may carry is dropped unread: after a kill it may be half changed, and a restarted actor rebuilds its state.
+//! The state that a termination may carry is dropped unread: after a kill it may be half changed, and a restarted actor rebuilds
+//! its state.
 
 use std::any::Any;
 use std::error::Error;
@@ -70,7 +71,8 @@ impl End {
     }
 }
 
-/// Why a child failed: its error's text, taken when it failed, and the error itself as [`source`](Error::source) where there is one.
+/// Why a child failed: its error's text, taken when it failed, and the error itself as [`source`](Error::source) where there is
+/// one.
 #[derive(Clone)]
 pub struct Cause {
     text: Arc<str>,

@@ -71,8 +71,8 @@ impl std::fmt::Display for EndCause {
     }
 }
 
-/// The error with which a supervisor's actor fails once it has stopped its children. Its text is stable: a host sees it in its own supervision
-/// event.
+/// The error with which a supervisor's actor fails once it has stopped its children. Its text is stable: a host sees it in its
+/// own supervision event.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("supervisor {name:?} ended: {cause}")]
 pub struct SupervisorEnded {
@@ -126,8 +126,8 @@ pub enum StartChildError {
     /// The supervisor had no room for the request before the deadline. Nothing was started.
     #[error("not admitted before the deadline")]
     NotAdmitted(Box<ChildSpec>),
-    /// Admitted, but not known to be up at the deadline: it may still come up. [`SupervisorHandle::children`](super::SupervisorHandle::children)
-    /// tells.
+    /// Admitted, but not known to be up at the deadline: it may still come up.
+    /// [`SupervisorHandle::children`](super::SupervisorHandle::children) tells.
     #[error("not started by the deadline; it may still come up")]
     Deadline,
     /// Its first start failed. It is not kept.
@@ -169,7 +169,8 @@ pub enum AskError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShutdownError {
-    /// Children were killed at the deadline and have not ended since: they block their thread without awaiting. They end as soon as they await.
+    /// Children were killed at the deadline and have not ended since: they block their thread without awaiting. They end as soon
+    /// as they await.
     #[error("{children} children did not end although they were killed: they block a thread without awaiting")]
     StillAlive {
         /// How many.

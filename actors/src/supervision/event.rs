@@ -1,7 +1,7 @@
 //! What happens to children, told to those who watch: a bounded stream of typed reports, and `tracing` events beside it.
 //!
-//! A supervisor never waits for a watcher. A report that finds no room is dropped and counted; the next one that finds room is preceded by
-//! nothing, so that a watcher compares [`ReportStream::lost`] where gaps matter.
+//! A supervisor never waits for a watcher. A report that finds no room is dropped and counted; the next one that finds room is
+//! preceded by nothing, so that a watcher compares [`ReportStream::lost`] where gaps matter.
 //!
 //! `tracing` events have the target `tipstaff::supervision` and the fields `supervisor`, `child`, and those of the report.
 
@@ -67,8 +67,8 @@ pub enum ReportKind {
         /// How often it had been started again.
         restarts: u64,
     },
-    /// It was killed at its stop timeout and has not ended since: it blocks a thread without awaiting. Its supervisor waits on, since two
-    /// incarnations must never run at once.
+    /// It was killed at its stop timeout and has not ended since: it blocks a thread without awaiting. Its supervisor waits on,
+    /// since two incarnations must never run at once.
     Overdue,
 }
 
@@ -102,8 +102,8 @@ impl SupervisionReport {
     }
 }
 
-/// A bounded stream of reports: the sink for [`SupervisorSpec::reports`](super::SupervisorSpec::reports), and the stream to read from.
-/// `capacity` below one counts as one.
+/// A bounded stream of reports: the sink for [`SupervisorSpec::reports`](super::SupervisorSpec::reports), and the stream to read
+/// from. `capacity` below one counts as one.
 #[must_use]
 pub fn reports(capacity: usize) -> (ReportSink, ReportStream) {
     let (sender, receiver) = mpsc::channel(capacity.max(1));

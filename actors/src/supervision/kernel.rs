@@ -16,10 +16,10 @@
 //! | Down     | stop                  | any   | -        | forget                                                              |
 //! | any      | of a past incarnation or a past wait | any | same | none                                                     |
 //!
-//! Turns. *Ordered* children (those of the specification; all children of a group strategy) start in order: one after the other has come up
-//! (`Isolated`: after the first attempt of the other is over). A group first goes down, last child first, each after the one behind it; it
-//! comes up in order once it is down and no gate is closed. Dynamic children of the other strategies take their turn at once. A supervisor
-//! that winds down stops those together, then the ordered ones in reverse.
+//! Turns. *Ordered* children (those of the specification; all children of a group strategy) start in order: one after the other
+//! has come up (`Isolated`: after the first attempt of the other is over). A group first goes down, last child first, each after
+//! the one behind it; it comes up in order once it is down and no gate is closed. Dynamic children of the other strategies take
+//! their turn at once. A supervisor that winds down stops those together, then the ordered ones in reverse.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -308,7 +308,8 @@ impl Kernel {
                 return self.bring_all_down(out);
             }
         };
-        // Once degraded, degraded until it is up: an old failure that leaves the window meanwhile changes nothing for those who wait.
+        // Once degraded, degraded until it is up: an old failure that leaves the window meanwhile changes nothing for those who
+        // wait.
         let standing = if self.degraded.contains(&child) { Standing::Degraded } else { standing };
         node.failures = node.facts.backoff.row(node.failures, up_for);
         node.restarts += 1;

@@ -53,7 +53,9 @@ impl World {
     /// A world whose children run already.
     fn with(strategy: Strategy, children: &[Facts]) -> Self {
         let mut world = Self::new(strategy, WIDE, false);
-        children.iter().for_each(|&facts| drop(world.add(facts)));
+        for &facts in children {
+            world.add(facts);
+        }
         world.finish_all();
         world.log.clear();
         world
@@ -64,6 +66,12 @@ impl World {
         self.next += 1;
         self.step(Input::Add { child, facts });
         child
+    }
+
+    fn add_several(&mut self, count: usize, facts: Facts) {
+        for _ in 0..count {
+            self.add(facts);
+        }
     }
 
     fn step(&mut self, input: Input) {
@@ -153,7 +161,7 @@ impl World {
 fn children_start_in_order_and_stop_in_reverse() {
     for strategy in [Strategy::OneForOne, Strategy::OneForAll, Strategy::RestForOne, Strategy::Isolated] {
         let mut world = World::new(strategy, WIDE, false);
-        (0..3).for_each(|_| drop(world.add(facts(Restart::Permanent))));
+        world.add_several(3, facts(Restart::Permanent));
         assert_eq!(world.took(), "start 0", "{strategy:?}");
         world.up(0);
         assert_eq!(world.took(), "start 1");
@@ -272,7 +280,7 @@ fn an_explicit_stop_is_final_for_every_class() {
 fn a_spent_budget_ends_the_supervisor_in_order() {
     for (nested, farewell) in [(false, Standing::Gone), (true, Standing::Degraded)] {
         let mut world = World::new(Strategy::OneForOne, Intensity::new(1, Duration::from_secs(5)), nested);
-        (0..3).for_each(|_| drop(world.add(facts(Restart::Permanent))));
+        world.add_several(3, facts(Restart::Permanent));
         world.finish_all();
         world.took();
         world.down(1, failed());
@@ -292,7 +300,7 @@ fn a_spent_budget_ends_the_supervisor_in_order() {
 fn five_children_that_fail_once_each_are_all_kept() {
     let own = Facts { intensity: Some(Intensity::new(1, Duration::from_secs(5))), ..facts(Restart::Permanent) };
     let mut world = World::new(Strategy::OneForOne, Intensity::new(0, Duration::from_secs(5)), false);
-    (0..5).for_each(|_| drop(world.add(own)));
+    world.add_several(5, own);
     world.finish_all();
     (0..5).for_each(|child| world.down(child, failed()));
     world.finish_all();
@@ -306,7 +314,7 @@ fn five_children_that_fail_once_each_are_all_kept() {
 #[test]
 fn an_isolating_supervisor_degrades_and_recovers() {
     let mut world = World::new(Strategy::Isolated, Intensity::new(0, Duration::from_secs(5)), false);
-    (0..2).for_each(|_| drop(world.add(facts(Restart::Permanent))));
+    world.add_several(2, facts(Restart::Permanent));
     world.finish_all();
     for _ in 0..1_000 {
         world.down(0, failed());
@@ -324,7 +332,7 @@ fn a_failing_first_start_holds_back_its_dependents_but_not_isolated_siblings() {
     let slow = Facts { backoff: Backoff::exponential(10 * MS, 10 * MS), ..facts(Restart::Permanent) };
     for (strategy, expected) in [(Strategy::OneForOne, ""), (Strategy::RestForOne, ""), (Strategy::Isolated, "start 1")] {
         let mut world = World::new(strategy, WIDE, false);
-        (0..2).for_each(|_| drop(world.add(slow)));
+        world.add_several(2, slow);
         world.took();
         world.down(0, End::StartFailed(StartError::Timeout(MS)));
         assert_eq!(world.took(), expected, "{strategy:?}");
@@ -333,8 +341,8 @@ fn a_failing_first_start_holds_back_its_dependents_but_not_isolated_siblings() {
     }
 }
 
-/// Whatever happens in whatever order: never two incarnations at once, nothing is forgotten twice or alive, no standing after Gone, ordered
-/// children stop last first, and a supervisor that winds down ends and keeps nothing.
+/// Whatever happens in whatever order: never two incarnations at once, nothing is forgotten twice or alive, no standing after
+/// Gone, ordered children stop last first, and a supervisor that winds down ends and keeps nothing.
 #[test]
 fn every_history_ends_in_order_and_leaves_nothing() {
     let mut entropy = Entropy::seeded(42);
@@ -342,7 +350,7 @@ fn every_history_ends_in_order_and_leaves_nothing() {
     for round in 0..3_000 {
         let strategy = [Strategy::OneForOne, Strategy::OneForAll, Strategy::RestForOne, Strategy::Isolated][pick(4) as usize];
         let mut world = World::new(strategy, Intensity::new(pick(6) as u32, 40 * MS), pick(2) == 0);
-        let mut random_facts = |dynamic, pick: &mut dyn FnMut(u64) -> u64| Facts {
+        let random_facts = |dynamic, pick: &mut dyn FnMut(u64) -> u64| Facts {
             restart: [Restart::Permanent, Restart::Transient, Restart::Temporary][pick(3) as usize],
             backoff: [Backoff::NONE, Backoff::exponential(5 * MS, 20 * MS)][pick(2) as usize],
             intensity: [None, Some(Intensity::new(1, 30 * MS))][pick(2) as usize],

@@ -6,8 +6,8 @@
 //! | Transient | forget            | forget        | restart | restart | restart        | restart      |
 //! | Temporary | forget            | forget        | forget  | forget  | forget         | forget       |
 //!
-//! A kill is abnormal although the substrate reports it as a termination. "Asked to stop" means asked through the supervisor, and is final
-//! for every class.
+//! A kill is abnormal although the substrate reports it as a termination. "Asked to stop" means asked through the supervisor, and
+//! is final for every class.
 //!
 //! | strategy                  | budget   | left    | spent    |
 //! |---------------------------|----------|---------|----------|

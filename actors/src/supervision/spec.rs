@@ -4,17 +4,18 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::backoff::Backoff;
 use super::child::{Parent, Standing, Started};
 use super::error::StartError;
 use super::event::{ReportSink, TARGET};
-use super::handle::{Shared, SupervisorHandle};
+use super::handle::SupervisorHandle;
 use super::intensity::Intensity;
 use super::kernel::{Facts, Rules};
 use super::restart::Restart;
+use super::shared::Shared;
 use super::strategy::Strategy;
 use super::supervisor;
 
@@ -33,12 +34,15 @@ pub struct ChildSpec {
     backoff: Option<Backoff>,
     intensity: Option<Intensity>,
     on_standing: Option<Box<dyn Fn(Standing) + Send + Sync>>,
+    /// What the owner has been told last. Locked while it is told, so that it hears in order; the hook cannot come back here.
+    told: Mutex<Option<Standing>>,
     subtree: Option<(Arc<SupervisorSpec>, Arc<Shared>)>,
 }
 
 impl ChildSpec {
-    /// A child that `start` brings up, now and after each end that its class brings it back from. The name is for reports only; several
-    /// children may share one. `start` gives back what it spawned, linked to the [`Parent`]: usually just `parent.spawn(actor, arguments)`.
+    /// A child that `start` brings up, now and after each end that its class brings it back from. The name is for reports only;
+    /// several children may share one. `start` gives back what it spawned, linked to the [`Parent`]: usually just
+    /// `parent.spawn(actor, arguments)`.
     ///
     /// Defaults: a start timeout of 5 seconds, a stop timeout of 5 seconds, the supervisor's back-off and budget.
     pub fn new<F, S>(name: impl Into<Arc<str>>, restart: Restart, start: impl Fn(Parent) -> F + Send + Sync + 'static) -> Self
@@ -59,14 +63,16 @@ impl ChildSpec {
             backoff: None,
             intensity: None,
             on_standing: None,
+            told: Mutex::new(None),
             subtree: None,
         }
     }
 
     /// A child that is a supervisor itself, with a handle that stays valid over its restarts.
     ///
-    /// It has started once its own children have. While it is not up, its children of the specification stand as it stands; its dynamic children
-    /// are gone when it ends. Its default start timeout is 30 seconds; it has no stop timeout of its own, since its children have theirs.
+    /// It has started once its own children have. While it is not up, its children of the specification stand as it stands; its
+    /// dynamic children are gone when it ends. Its default start timeout is 30 seconds; it has no stop timeout of its own, since
+    /// its children have theirs.
     #[must_use]
     pub fn supervisor(restart: Restart, spec: SupervisorSpec) -> (Self, SupervisorHandle) {
         let spec = Arc::new(spec);
@@ -101,18 +107,21 @@ impl ChildSpec {
         self
     }
 
-    /// A restart budget of its own: its restarts are not counted against the budget that its siblings share. What happens when it is spent
-    /// depends on the strategy: [`Strategy::OneForOne`] leaves this child down and goes on, [`Strategy::Isolated`] reports it as degraded and
-    /// goes on trying, the group strategies end.
+    /// A restart budget of its own: its restarts are not counted against the budget that its siblings share. What happens when it
+    /// is spent depends on the strategy: [`Strategy::OneForOne`] leaves this child down and goes on, [`Strategy::Isolated`]
+    /// reports it as degraded and goes on trying, the group strategies end.
     #[must_use]
     pub fn intensity(mut self, intensity: Intensity) -> Self {
         self.intensity = Some(intensity);
         self
     }
 
-    /// Calls `hook` with each change of the child's [`Standing`]: before it is started again, when it is up, when it is gone for good.
+    /// Calls `hook` with each change of the child's [`Standing`]: before it is started again, when it is up, when it is gone for
+    /// good.
     ///
-    /// The hook runs inside the supervisor, between its decisions: it must not block. A hook that panics is reported and has no other effect.
+    /// Each change is told once, in order, and [`Standing::Gone`] is the last: a child that is gone does not come back with a
+    /// restart of its supervisor either. The hook runs inside the supervisor, between its decisions: it must not block. A hook
+    /// that panics is reported and has no other effect.
     #[must_use]
     pub fn on_standing(mut self, hook: impl Fn(Standing) + Send + Sync + 'static) -> Self {
         self.on_standing = Some(Box::new(hook));
@@ -138,12 +147,25 @@ impl ChildSpec {
         Facts { restart: self.restart, backoff, intensity: self.intensity, dynamic }
     }
 
-    /// Tells the owner, and for a subtree the owners of its children, whose supervisor cannot tell them while it is down.
+    /// Whether the owner has been told that there will be no other incarnation.
+    pub(crate) fn is_gone(&self) -> bool {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) == Some(Standing::Gone)
+    }
+
+    /// Tells the owner, and for a subtree the owners of its children, whose supervisor cannot tell them while it is down. Each
+    /// change is told once, and nothing after `Gone`.
     pub(crate) fn tell(&self, standing: Standing) {
-        if let Some(hook) = &self.on_standing
-            && catch_unwind(AssertUnwindSafe(|| hook(standing))).is_err()
         {
-            tracing::error!(target: TARGET, child = &*self.name, ?standing, "a standing hook panicked");
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if *told == Some(standing) || *told == Some(Standing::Gone) {
+                return;
+            }
+            *told = Some(standing);
+            if let Some(hook) = &self.on_standing
+                && catch_unwind(AssertUnwindSafe(|| hook(standing))).is_err()
+            {
+                tracing::error!(target: TARGET, child = &*self.name, ?standing, "a standing hook panicked");
+            }
         }
         let Some((spec, shared)) = &self.subtree else { return };
         if standing == Standing::Up {
@@ -182,7 +204,8 @@ pub struct SupervisorSpec {
 }
 
 impl SupervisorSpec {
-    /// A supervisor without children. The name is for reports only: it is registered nowhere, and several supervisors may share one.
+    /// A supervisor without children. The name is for reports only: it is registered nowhere, and several supervisors may share
+    /// one.
     ///
     /// Defaults: [`Intensity::default`], [`Backoff::default`], no dynamic children.
     #[must_use]

@@ -22,8 +22,8 @@ pub enum Strategy {
     OneForAll,
     /// The child that failed and those started after it: each depends on the ones before it.
     RestForOne,
-    /// Only the child that failed, for ever: there is no shared budget, a failing child is restarted with capped back-off and reported as
-    /// degraded meanwhile, and never takes a sibling with it. For the root of a tree.
+    /// Only the child that failed, for ever: there is no shared budget, a failing child is restarted with capped back-off and
+    /// reported as degraded meanwhile, and never takes a sibling with it. For the root of a tree.
     Isolated,
 }
 

@@ -1,40 +1,30 @@
 //! The supervisor's actor: performs what `kernel.rs` decides.
 //!
-//! Four things reach it, and none of them makes it wait: the substrate's supervision events, the reports of its helper tasks, the requests of
-//! its handles, and a stop. Only when it ends does it wait: for its children, each within its stop timeout. It ends its children itself, since the
-//! substrate kills the children of an actor that ends; this is a courtesy to the children, and nothing is incorrect without it.
+//! Four things reach it, and none of them makes it wait: the substrate's supervision events, the reports of its helper tasks, the
+//! requests of its handles, and a stop. Only when it ends does it wait: for its children, each within its stop timeout. It ends
+//! its children itself, since the substrate kills the children of an actor that ends; this is a courtesy to the children, and
+//! nothing is incorrect without it.
 
-use std::collections::HashMap;
-use std::future::poll_fn;
-use std::hash::{BuildHasher, RandomState};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, ActorStatus, SupervisionEvent};
-use tokio::sync::oneshot;
-use tokio::task::{AbortHandle, JoinHandle};
-use tokio::time::Instant;
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 
-use super::child::{ChildId, Parent, Standing, Started};
-use super::early::EarlyEnds;
+use super::child::{Parent, Started};
 use super::end::{Cause, End};
-use super::error::{EndCause, SpawnError, StartChildError, StartError, SupervisorEnded};
-use super::event::{ReportKind, ReportSink, SupervisionReport, TARGET};
-use super::handle::{ChildInfo, Command, Shared, SupervisorHandle, SupervisorPhase};
-use super::kernel::{Effect, Ending, Input, Kernel};
-use super::spec::{ChildSpec, SupervisorSpec};
-use super::tasks::{Cancel, TaskReport, Tasks};
-
-/// Requests and task reports that are taken before the actor looks at stops, kills and supervision events again.
-const BATCH: usize = 32;
+use super::error::{SpawnError, StartError};
+use super::event::ReportSink;
+use super::handle::{SupervisorHandle, SupervisorPhase};
+use super::incarnation::{Incarnation, drop_guarded};
+use super::shared::Shared;
+use super::spec::SupervisorSpec;
 
 /// The door to supervision: spawns the root of a tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Supervisor;
 
 impl Supervisor {
-    /// Spawns a supervisor that stands alone, on the tokio runtime of the caller. Returns at once; [`SupervisorHandle::started`] waits for the
-    /// children.
+    /// Spawns a supervisor that stands alone, on the tokio runtime of the caller. Returns at once; [`SupervisorHandle::started`]
+    /// waits for the children.
     ///
     /// # Cancel safety
     /// Dropping the future leaves nothing behind.
@@ -47,9 +37,10 @@ impl Supervisor {
 
     /// Spawns a supervisor below an actor of the host.
     ///
-    /// The host's actor sees `ActorStarted`, then `ActorTerminated` after a [`shutdown`](SupervisorHandle::shutdown), or `ActorFailed` with
-    /// [`SupervisorEnded`] when the restart budget is spent; never a child's event. By the substrate's default an actor stops when a child ends:
-    /// a host that wants to survive our end handles supervision events. A host that ends kills us: call `shutdown` first.
+    /// The host's actor sees `ActorStarted`, then `ActorTerminated` after a [`shutdown`](SupervisorHandle::shutdown), or
+    /// `ActorFailed` with [`SupervisorEnded`](super::SupervisorEnded) when the restart budget is spent; never a child's event. By the substrate's default
+    /// an actor stops when a child ends: a host that wants to survive our end handles supervision events. A host that ends kills
+    /// us: call `shutdown` first.
     ///
     /// # Cancel safety
     /// Dropping the future leaves nothing behind.
@@ -95,42 +86,6 @@ struct Arguments {
     reports: Option<ReportSink>,
 }
 
-/// What this incarnation holds of a child.
-struct Slot {
-    spec: Arc<ChildSpec>,
-    dynamic: bool,
-    actor: Option<ActorCell>,
-    /// Of the running incarnation, or of the last one until the next start has waited for it.
-    task: Option<JoinHandle<()>>,
-    /// The start under way, and what cancels it.
-    start: Option<(u64, Cancel)>,
-    timer: Option<AbortHandle>,
-    start_error: Option<StartError>,
-    start_reply: Option<oneshot::Sender<Result<ChildId, StartChildError>>>,
-    stop_replies: Vec<oneshot::Sender<bool>>,
-}
-
-/// The state of one incarnation. Dropping it aborts the helper tasks and tells those whom nobody else will tell.
-struct Incarnation {
-    myself: ActorRef<()>,
-    spec: Arc<SupervisorSpec>,
-    shared: Arc<Shared>,
-    nested: bool,
-    reports: Option<ReportSink>,
-    kernel: Kernel,
-    slots: HashMap<ChildId, Slot>,
-    by_actor: HashMap<ActorId, ChildId>,
-    tasks: Tasks,
-    early: EarlyEnds<ActorId, End>,
-    /// Children that had ended when their start reported, while the event about it was not seen: it is next in the queue, or will never come.
-    unseen: Vec<ActorId>,
-    /// Tasks of forgotten children that had not ended when their end was seen.
-    ending: Vec<JoinHandle<()>>,
-    effects: Vec<Effect>,
-    degraded_changed: bool,
-    exhausted: Option<EndCause>,
-}
-
 #[ractor::actor(message = (), state = Incarnation, arguments = Arguments)]
 impl SupervisorActor {
     async fn pre_start(&self, myself: ActorRef<()>, arguments: Arguments) -> Result<Incarnation, ActorProcessingErr> {
@@ -144,36 +99,13 @@ impl SupervisorActor {
     }
 
     async fn post_start(&self, _: ActorRef<()>, state: &mut Incarnation) -> Result<(), ActorProcessingErr> {
-        let children = state.spec.children.clone();
-        for (at, spec) in children.into_iter().enumerate() {
-            state.add(ChildId::new(at as u64), spec, None);
-        }
-        // Requests may have waited for this incarnation.
-        state.shared.ring();
-        state.publish();
-        state.end_if_exhausted().await
+        state.begin();
+        state.conclude().await
     }
 
     async fn handle(&self, _: ActorRef<()>, _: (), state: &mut Incarnation) -> Result<(), ActorProcessingErr> {
-        // Disarmed before the queues are looked at: what comes in from now on rings again.
-        state.shared.disarm();
-        state.settle_unseen();
-        let mut left = BATCH;
-        while left > 0 {
-            if let Some(report) = state.tasks.try_next() {
-                state.on_report(report);
-            } else if let Some(command) = state.shared.try_command() {
-                state.on_command(command);
-            } else {
-                break;
-            }
-            left -= 1;
-        }
-        if left == 0 {
-            state.shared.ring();
-        }
-        state.publish();
-        state.end_if_exhausted().await
+        state.serve();
+        state.conclude().await
     }
 
     async fn handle_supervisor_evt(
@@ -184,388 +116,19 @@ impl SupervisorActor {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorTerminated(actor, last_state, reason) => {
-                // Never read, and its drop is a user's code.
-                if catch_unwind(AssertUnwindSafe(|| drop(last_state))).is_err() {
-                    tracing::error!(target: TARGET, "the state of an ended child panicked when it was dropped");
-                }
+                // Never read. Dropped before anything else, since the next incarnation may need what it holds.
+                drop_guarded(last_state);
                 state.on_end(actor.get_id(), End::terminated(reason));
             }
             SupervisionEvent::ActorFailed(actor, error) => state.on_end(actor.get_id(), End::Failed(Cause::boxed(error))),
-            // Its start's own report says more. Groups are not used; other variants exist only with features of others.
+            // A start says more in its own report. Groups are not used, and other variants exist only with features of others.
             _ => return Ok(()),
         }
-        state.publish();
-        state.end_if_exhausted().await
+        state.conclude().await
     }
 
     async fn post_stop(&self, _: ActorRef<()>, state: &mut Incarnation) -> Result<(), ActorProcessingErr> {
         state.wind_down().await;
         Ok(())
-    }
-}
-
-impl Incarnation {
-    fn new(
-        myself: ActorRef<()>,
-        spec: Arc<SupervisorSpec>,
-        shared: Arc<Shared>,
-        nested: bool,
-        reports: Option<ReportSink>,
-    ) -> Self {
-        // Spread only: two supervisors should not jitter alike.
-        let seed = RandomState::new().hash_one(myself.get_id());
-        Self {
-            kernel: Kernel::new(spec.rules(nested), seed),
-            tasks: Tasks::new(Arc::clone(&shared)),
-            myself,
-            spec,
-            shared,
-            nested,
-            reports,
-            slots: HashMap::new(),
-            by_actor: HashMap::new(),
-            early: EarlyEnds::new(),
-            unseen: Vec::new(),
-            ending: Vec::new(),
-            effects: Vec::new(),
-            degraded_changed: false,
-            exhausted: None,
-        }
-    }
-
-    fn add(&mut self, id: ChildId, spec: Arc<ChildSpec>, reply: Option<oneshot::Sender<Result<ChildId, StartChildError>>>) {
-        let dynamic = reply.is_some();
-        let facts = spec.facts(self.spec.default_backoff(), dynamic);
-        let slot = Slot {
-            spec,
-            dynamic,
-            actor: None,
-            task: None,
-            start: None,
-            timer: None,
-            start_error: None,
-            start_reply: reply,
-            stop_replies: Vec::new(),
-        };
-        self.slots.insert(id, slot);
-        self.drive(Input::Add { child: id, facts });
-    }
-
-    /// A supervision event about some actor.
-    fn on_end(&mut self, actor: ActorId, end: End) {
-        let Some(child) = self.by_actor.remove(&actor) else { return self.early.seen(actor, end) };
-        // A child that is being stopped is down when its stop says so, since only that has waited for its task.
-        if self.kernel.is_stopping(child) {
-            return;
-        }
-        let Some(incarnation) = self.kernel.incarnation(child) else { return };
-        if let Some(slot) = self.slots.get_mut(&child) {
-            slot.actor = None;
-        }
-        self.drive(Input::Down { child, incarnation, end });
-    }
-
-    /// Whatever event there was about these has been handled since: events come before messages.
-    fn settle_unseen(&mut self) {
-        for actor in std::mem::take(&mut self.unseen) {
-            if self.by_actor.contains_key(&actor) {
-                self.on_end(actor, End::StartFailed(StartError::NotLinked));
-            }
-        }
-    }
-
-    fn on_report(&mut self, report: TaskReport) {
-        match report {
-            TaskReport::StartEnded { child, incarnation, outcome } => self.on_start_ended(child, incarnation, outcome),
-            TaskReport::StopEnded { child, incarnation, killed } => {
-                self.drive(Input::Down { child, incarnation, end: End::Asked { killed } });
-            }
-            TaskReport::Overdue { child } => self.report(child, ReportKind::Overdue),
-            TaskReport::TimerFired { child, generation } => self.drive(Input::Timer { child, generation }),
-        }
-    }
-
-    fn on_start_ended(&mut self, child: ChildId, incarnation: u64, outcome: Option<Result<Started, StartError>>) {
-        let Some(slot) = self.slots.get_mut(&child) else { return };
-        let Some((start, _)) = slot.start.take() else { return };
-        let (started, failed) = match outcome {
-            Some(Ok(started)) => (started.take(), End::StartFailed(StartError::NotLinked)),
-            Some(Err(error)) => (None, End::StartFailed(error)),
-            None => (None, End::Asked { killed: false }),
-        };
-        let early = self.early.over(start, started.as_ref().map(|(actor, _)| actor.get_id()));
-        match started {
-            Some((actor, task)) if early.is_some() || self.is_ours(&actor) => {
-                if let Some(slot) = self.slots.get_mut(&child) {
-                    slot.task = task;
-                    slot.actor = early.is_none().then(|| actor.clone());
-                }
-                if early.is_none() {
-                    self.by_actor.insert(actor.get_id(), child);
-                }
-                self.drive(Input::Started { child, incarnation });
-                if let Some(end) = early
-                    && !self.kernel.is_stopping(child)
-                {
-                    self.drive(Input::Down { child, incarnation, end });
-                }
-            }
-            started => {
-                if let Some((actor, task)) = started {
-                    actor.kill();
-                    self.ending.extend(task);
-                }
-                if let (Some(slot), End::StartFailed(error)) = (self.slots.get_mut(&child), &failed) {
-                    slot.start_error = Some(error.clone());
-                }
-                self.drive(Input::Down { child, incarnation, end: failed });
-            }
-        }
-    }
-
-    /// Whether we hear of the actor's end. One that is no longer linked because it has ended is looked at again after its event.
-    fn is_ours(&mut self, actor: &ActorCell) -> bool {
-        // In this order: an actor that ends is stopping before it is unlinked.
-        if actor.try_get_supervisor().is_some_and(|above| above.get_id() == self.myself.get_id()) {
-            return true;
-        }
-        let ended = actor.get_status() >= ActorStatus::Stopping;
-        if ended {
-            self.unseen.push(actor.get_id());
-            self.shared.ring();
-        }
-        ended
-    }
-
-    fn on_command(&mut self, command: Command) {
-        match command {
-            command if self.kernel.ending().is_some() && matches!(command, Command::StartChild { .. }) => command.refuse(),
-            Command::StartChild { spec, reply } => {
-                let limit = self.spec.max_dynamic;
-                if self.kernel.dynamic() >= limit {
-                    let _ = reply.send(Err(StartChildError::Full { spec, limit }));
-                } else {
-                    let id = self.shared.next_dynamic();
-                    self.add(id, Arc::from(spec), Some(reply));
-                }
-            }
-            Command::StopChild { child, reply } => match self.slots.get_mut(&child) {
-                Some(slot) => {
-                    // Callers that gave up leave nothing behind.
-                    slot.stop_replies.retain(|reply| !reply.is_closed());
-                    slot.stop_replies.push(reply);
-                    self.drive(Input::Stop { child });
-                }
-                None => drop(reply.send(false)),
-            },
-            Command::Children { reply } => drop(reply.send(self.children())),
-        }
-    }
-
-    fn children(&self) -> Vec<ChildInfo> {
-        let mut children: Vec<ChildInfo> = self
-            .slots
-            .iter()
-            .map(|(&id, slot)| ChildInfo {
-                id,
-                name: Arc::clone(slot.spec.name()),
-                dynamic: slot.dynamic,
-                running: self.kernel.is_running(id),
-                degraded: self.kernel.degraded().contains(&id),
-                restarts: self.kernel.restarts_of(id),
-            })
-            .collect();
-        children.sort_unstable_by_key(|child| child.id);
-        children
-    }
-
-    fn drive(&mut self, input: Input) {
-        let mut effects = std::mem::take(&mut self.effects);
-        self.kernel.step(input, Instant::now(), &mut effects);
-        if self.exhausted.is_none() {
-            // While the child that did it still has its name.
-            self.exhausted = self.exhaustion();
-        }
-        for effect in effects.drain(..) {
-            self.perform(effect);
-        }
-        self.effects = effects;
-    }
-
-    fn perform(&mut self, effect: Effect) {
-        match effect {
-            Effect::Start { child, incarnation } => self.start(child, incarnation),
-            Effect::CancelStart { child } => {
-                if let Some((_, cancel)) = self.slots.get_mut(&child).and_then(|slot| slot.start.as_mut()) {
-                    cancel.cancel();
-                }
-            }
-            Effect::Stop { child, incarnation } => self.stop(child, incarnation),
-            Effect::Arm { child, generation, delay } => {
-                let timer = self.tasks.timer(child, generation, delay);
-                if let Some(slot) = self.slots.get_mut(&child) {
-                    slot.timer = Some(timer);
-                }
-            }
-            Effect::Disarm { child } => {
-                if let Some(timer) = self.slots.get_mut(&child).and_then(|slot| slot.timer.take()) {
-                    timer.abort();
-                }
-            }
-            Effect::Tell { child, standing } => self.tell(child, standing),
-            Effect::Report { child, what } => self.report(child, what),
-            Effect::Forget { child } => self.forget(child),
-        }
-    }
-
-    fn start(&mut self, child: ChildId, incarnation: u64) {
-        let Some(slot) = self.slots.get_mut(&child) else { return };
-        let cell = self.myself.get_cell();
-        let parent = Parent { cell, shared: Arc::clone(&self.shared), child, reports: self.reports.clone() };
-        let cancel = self.tasks.start((child, incarnation), Arc::clone(&slot.spec), parent, slot.task.take());
-        slot.start = Some((self.early.begin(), cancel));
-        slot.timer = None;
-    }
-
-    fn stop(&mut self, child: ChildId, incarnation: u64) {
-        let Some(slot) = self.slots.get_mut(&child) else { return };
-        let (_, grace) = slot.spec.timeouts();
-        let task = slot.task.take();
-        match slot.actor.take() {
-            Some(actor) => {
-                self.by_actor.remove(&actor.get_id());
-                self.tasks.stop((child, incarnation), actor, task, grace);
-            }
-            // Its end was seen together with its start.
-            None => self.tasks.await_end((child, incarnation), task),
-        }
-    }
-
-    fn tell(&mut self, child: ChildId, standing: Standing) {
-        let Some(slot) = self.slots.get_mut(&child) else { return };
-        slot.spec.tell(standing);
-        if standing == Standing::Up
-            && let Some(reply) = slot.start_reply.take()
-        {
-            let _ = reply.send(Ok(child));
-        }
-    }
-
-    fn report(&mut self, child: ChildId, what: ReportKind) {
-        self.degraded_changed |= matches!(what, ReportKind::Degraded { .. } | ReportKind::Recovered { .. });
-        let Some(slot) = self.slots.get(&child) else { return };
-        let supervisor = Arc::clone(self.shared.name());
-        let report = SupervisionReport { supervisor, child: Arc::clone(slot.spec.name()), id: child, what };
-        report.trace();
-        if let Some(sink) = &self.reports {
-            sink.put(report);
-        }
-    }
-
-    fn forget(&mut self, child: ChildId) {
-        let Some(slot) = self.slots.remove(&child) else { return };
-        self.degraded_changed = true;
-        if let Some(actor) = &slot.actor {
-            self.by_actor.remove(&actor.get_id());
-        }
-        if let Some(task) = slot.task {
-            self.ending.retain(|task| !task.is_finished());
-            self.ending.push(task);
-        }
-        if let Some(reply) = slot.start_reply {
-            let error = slot.start_error.map_or(StartChildError::Stopped, StartChildError::Failed);
-            let _ = reply.send(Err(error));
-        }
-        for reply in slot.stop_replies {
-            let _ = reply.send(true);
-        }
-    }
-
-    /// After a spent budget: stops the children and fails, which the level above sees.
-    async fn end_if_exhausted(&mut self) -> Result<(), ActorProcessingErr> {
-        if self.kernel.ending().is_none() {
-            return Ok(());
-        }
-        let cause = self.wind_down().await;
-        Err(Box::new(SupervisorEnded { name: Arc::clone(self.shared.name()), cause }))
-    }
-
-    /// Stops the children in reverse order, serving meanwhile, and returns when the last task has ended.
-    async fn wind_down(&mut self) -> EndCause {
-        self.drive(Input::WindDown);
-        self.publish();
-        while !self.kernel.is_over() {
-            let shared = Arc::clone(&self.shared);
-            tokio::select! {
-                biased;
-                Some(report) = self.tasks.next() => self.on_report(report),
-                Some(command) = poll_fn(|cx| shared.poll_command(cx)) => self.on_command(command),
-                else => break,
-            }
-            self.publish();
-        }
-        for task in self.ending.drain(..) {
-            let _ = task.await;
-        }
-        let cause = self.end_cause();
-        self.shared.publish(|status| status.phase = SupervisorPhase::Down(cause.clone()));
-        cause
-    }
-
-    fn exhaustion(&self) -> Option<EndCause> {
-        let Some(Ending::Exhausted { child, end }) = self.kernel.ending() else { return None };
-        let name = self.slots.get(child).map_or_else(|| Arc::from(""), |slot| Arc::clone(slot.spec.name()));
-        Some(EndCause::Exhausted { child: name, end: Box::new(end.clone()) })
-    }
-
-    fn end_cause(&self) -> EndCause {
-        match (&self.exhausted, self.kernel.ending()) {
-            (Some(exhausted), _) => exhausted.clone(),
-            (None, Some(_)) => EndCause::Asked,
-            (None, None) => EndCause::Killed,
-        }
-    }
-
-    fn publish(&mut self) {
-        let degraded = std::mem::take(&mut self.degraded_changed).then(|| {
-            let name = |id| self.slots.get(id).map(|slot| Arc::clone(slot.spec.name()));
-            self.kernel.degraded().iter().filter_map(name).collect()
-        });
-        let (kernel, tasks) = (&self.kernel, self.tasks.len());
-        self.shared.publish(|status| {
-            if kernel.ending().is_some() {
-                status.phase = SupervisorPhase::Stopping;
-            } else if matches!(status.phase, SupervisorPhase::Starting) && kernel.is_up() {
-                status.phase = SupervisorPhase::Up;
-            }
-            status.children = kernel.len();
-            status.restarts = kernel.restarts();
-            status.tasks = tasks;
-            if let Some(degraded) = degraded {
-                status.degraded = degraded;
-            }
-        });
-    }
-}
-
-impl Drop for Incarnation {
-    /// In order or by a kill, this is the end of the incarnation. Children of the specification of a supervisor below another are told by that
-    /// one how they stand.
-    fn drop(&mut self) {
-        for slot in self.slots.values().filter(|slot| slot.dynamic || !self.nested) {
-            slot.spec.tell(Standing::Gone);
-        }
-        let cause = self.end_cause();
-        self.shared.publish(|status| {
-            status.children = 0;
-            status.tasks = 0;
-            if !matches!(status.phase, SupervisorPhase::Down(_) | SupervisorPhase::Ended(_)) {
-                status.phase = SupervisorPhase::Down(cause);
-            }
-        });
-        self.shared.leave();
-        if !self.nested {
-            self.shared.close();
-        }
     }
 }

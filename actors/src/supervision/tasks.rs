@@ -1,7 +1,8 @@
-//! The helper tasks of one supervisor: starts, stops and waits. All that may take time happens here, so that the supervisor serves meanwhile.
+//! The helper tasks of one supervisor: starts, stops and waits. All that may take time happens here, so that the supervisor
+//! serves meanwhile.
 //!
-//! The supervisor owns the tasks: when it goes, in whatever way, they are aborted. Each sends exactly one report (a stop may send a second one
-//! before it), and waits for room to do so; the supervisor never waits for a task.
+//! The supervisor owns the tasks: when it goes, in whatever way, they are aborted. Each sends exactly one report (a stop may send
+//! a second one before it), and waits for room to do so; the supervisor never waits for a task.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::child::{ChildId, Parent, Started};
 use super::end::Cause;
 use super::error::StartError;
-use super::handle::Shared;
+use super::shared::Shared;
 use super::spec::ChildSpec;
 
 /// How long a killed actor may take before it is reported as overdue. A kill takes effect at the next await.
@@ -36,6 +37,15 @@ pub(crate) enum TaskReport {
     StopEnded { child: ChildId, incarnation: u64, killed: bool },
     /// A wait is over.
     TimerFired { child: ChildId, generation: u64 },
+}
+
+/// Kills an actor when it is dropped; an actor that has ended does not notice.
+struct KillOnDrop(ActorCell);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
 }
 
 /// Cancels one start.
@@ -119,14 +129,21 @@ impl Tasks {
     }
 
     /// Stops a child: gracefully up to its stop timeout or the end of all patience, then by a kill.
+    ///
+    /// It is unlinked first: the event about its end would carry its state into a queue that a supervisor which winds down does
+    /// not read, and so keep what it held. From then on this task answers for it: aborted, it kills the child.
     pub(crate) fn stop(
         &mut self,
         (child, incarnation): (ChildId, u64),
+        supervisor: ActorCell,
         cell: ActorCell,
         task: Option<JoinHandle<()>>,
         grace: Duration,
     ) {
+        cell.unlink(supervisor);
+        let cell = KillOnDrop(cell);
         self.spawn(async move |sender, shared| {
+            let KillOnDrop(cell) = &cell;
             let mut impatience = shared.impatience();
             cell.stop(Some(STOPPED_BY_SUPERVISOR.to_owned()));
             let killed = tokio::select! {

@@ -1,0 +1,9 @@
+//! Supervision by its public face: real actors, paused time, and tokio's own count of tasks.
+//!
+//! Tests that guard against a known pitfall of supervision name its number, see `pitfalls.rs`.
+
+mod ends;
+mod probe;
+mod restarts;
+mod serving;
+mod subtrees;
