@@ -187,12 +187,6 @@ impl Signal {
     pub fn occurred_at(&self) -> Timestamp {
         self.occurred_at
     }
-
-    /// The fact as it may be stored or shown: redaction replaces nothing else (P-15).
-    pub(super) fn with_payload(mut self, payload: Payload) -> Self {
-        self.payload = payload;
-        self
-    }
 }
 
 /// Builds a [`Signal`].
