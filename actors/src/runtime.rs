@@ -375,7 +375,10 @@ impl Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("sessions", &self.0.sessions.len()).field("status", &self.status()).finish_non_exhaustive()
+        f.debug_struct("Runtime")
+            .field("sessions", &self.0.sessions.len())
+            .field("status", &self.status())
+            .finish_non_exhaustive()
     }
 }
 
@@ -405,7 +408,9 @@ pub enum RuntimeError {
         session: SessionId,
     },
     /// A session requires an audit, and there is no store to keep it.
-    #[error("session {session} requires an audit, but the runtime has no store: give it one, or open the session with another audit mode")]
+    #[error(
+        "session {session} requires an audit, but the runtime has no store: give it one, or open the session with another audit mode"
+    )]
     NoStore {
         /// The session.
         session: SessionId,

@@ -142,6 +142,12 @@ impl Session {
         &self.0.admission.parts().session
     }
 
+    /// The runtime that it belongs to.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        &self.0.runtime
+    }
+
     /// How its facts must reach the journal.
     #[must_use]
     pub fn audit_mode(&self) -> AuditMode {

@@ -37,7 +37,9 @@ use crate::journal::{Request, StateWriter, WriterArguments};
 use crate::observation::{Emission, Observer};
 use crate::port::actor::spawn_handler;
 use crate::port::{Mailbox, Overflow, Port, PortSpec};
-use crate::supervision::{Backoff, ChildSpec, Intensity, Restart, Standing, StartError, Strategy, SupervisorHandle, SupervisorSpec};
+use crate::supervision::{
+    Backoff, ChildSpec, Intensity, Restart, Standing, StartError, Strategy, SupervisorHandle, SupervisorSpec,
+};
 
 /// Restarts that a role may need before it is degraded.
 const BUDGET: Intensity = Intensity::new(5, Duration::from_secs(10));
@@ -57,7 +59,8 @@ pub(crate) fn tree(state: Option<ChildSpec>, executors: Vec<ChildSpec>) -> Tree 
     let observers = SupervisorSpec::new("observation", Strategy::Isolated).backoff(BACKOFF).max_dynamic(MAX_SESSIONS);
     let owners = SupervisorSpec::new("authorization", Strategy::OneForOne).backoff(BACKOFF).intensity(BUDGET);
     let (observers, observation) = ChildSpec::supervisor(Restart::Permanent, observers);
-    let (owners, _authorization) = ChildSpec::supervisor(Restart::Permanent, executors.into_iter().fold(owners, SupervisorSpec::child));
+    let (owners, _authorization) =
+        ChildSpec::supervisor(Restart::Permanent, executors.into_iter().fold(owners, SupervisorSpec::child));
     let root = SupervisorSpec::new("tipstaff", Strategy::Isolated).backoff(BACKOFF);
     let root = match state {
         Some(writer) => {

@@ -66,7 +66,11 @@ impl OpenPermits {
         let now = Instant::now();
         let open = |entry: dashmap::mapref::multiple::RefMulti<'_, AttemptId, (OperationId, Instant)>| {
             let (operation, since) = entry.value();
-            OpenPermit { operation: operation.clone(), attempt: entry.key().clone(), open_for: now.saturating_duration_since(*since) }
+            OpenPermit {
+                operation: operation.clone(),
+                attempt: entry.key().clone(),
+                open_for: now.saturating_duration_since(*since),
+            }
         };
         self.0.iter().map(open).collect()
     }
@@ -207,4 +211,3 @@ impl Drop for Place {
         }
     }
 }
-

@@ -89,7 +89,9 @@ impl WriterThread {
             Err(error) => {
                 let reason = error.to_string();
                 self.health.refused(reason.clone());
-                entries.into_iter().for_each(|entry| entry.lost(LossReason::StoreAbsent, Unrecorded::Refused { reason: reason.clone() }));
+                entries
+                    .into_iter()
+                    .for_each(|entry| entry.lost(LossReason::StoreAbsent, Unrecorded::Refused { reason: reason.clone() }));
             }
         }
         self.write_gaps();
