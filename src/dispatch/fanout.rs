@@ -51,7 +51,11 @@ use crate::clock::Deadline;
 pub async fn fan_out<F: 'static>(snapshot: &Snapshot<F>, fact: &Arc<F>, cap: Option<Deadline>) -> DispatchReport {
     let mut emission = Emission::begin(snapshot, cap);
     emission.admit(fact);
-    poll_fn(|cx| Poll::Ready(emission.invoke(fact, cx))).await;
+    poll_fn(|cx| {
+        emission.invoke(fact, cx);
+        Poll::Ready(())
+    })
+    .await;
     if !emission.waiting.is_empty() {
         emission.settle().await;
     }

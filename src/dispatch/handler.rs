@@ -141,10 +141,13 @@ impl<F, P: Fn(&F) -> bool + Send + Sync + 'static> Condition<F> for P {
 
 type Ending = Pin<Box<dyn Future<Output = HandlerResult> + Send>>;
 
+type SyncCall<F> = dyn Fn(&Arc<F>) -> HandlerResult + Send + Sync;
+type AsyncCall<F> = dyn Fn(Arc<F>) -> Ending + Send + Sync;
+
 /// A declared handler.
 pub(super) enum Handler<F> {
-    Sync(Box<dyn Fn(&Arc<F>) -> HandlerResult + Send + Sync>),
-    Async(Box<dyn Fn(Arc<F>) -> Ending + Send + Sync>),
+    Sync(Box<SyncCall<F>>),
+    Async(Box<AsyncCall<F>>),
 }
 
 /// An async handler that has begun. Neither polling nor dropping it lets a panic out.

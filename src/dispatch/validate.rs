@@ -193,7 +193,7 @@ fn stage_rows(phase: &Phase, stage: &StagePolicy, which: Stage) -> [Row; 14] {
 }
 
 fn is_cut(budget: Duration) -> bool {
-    budget.subsec_nanos() % 1_000_000 != 0
+    !budget.subsec_nanos().is_multiple_of(1_000_000)
 }
 
 /// Whether these are the values of one of the two message profiles, which have no predicates.

@@ -13,7 +13,7 @@ use crate::signal::Signal;
 /// and counted; no emitter ever waits for it.
 #[must_use]
 pub fn live_stream(capacity: NonZeroUsize) -> (LiveFeed, LiveStream) {
-    let unread = Unread { facts: VecDeque::new(), missed: 0, missed_ever: 0, reader: None, feeds: 1, open: true };
+    let unread = Unread { facts: VecDeque::new(), unreported: 0, missed: 0, reader: None, feeds: 1, open: true };
     let shared = Arc::new(Shared { capacity, unread: Mutex::new(unread) });
     (LiveFeed(Arc::clone(&shared)), LiveStream(shared))
 }
@@ -51,8 +51,8 @@ impl LiveFeed {
             return Err(StreamClosed(fact));
         }
         let oldest = if unread.facts.len() == self.0.capacity.get() {
+            unread.unreported += 1;
             unread.missed += 1;
-            unread.missed_ever += 1;
             unread.facts.pop_front()
         } else {
             None
@@ -70,7 +70,7 @@ impl LiveFeed {
     /// How many facts the reader has missed, or will have when it next reads.
     #[must_use]
     pub fn missed(&self) -> u64 {
-        self.0.lock().missed_ever
+        self.0.lock().missed
     }
 
     /// The subscriber that feeds this stream. Once the reader is gone it fails with the code `stream_closed`.
@@ -113,7 +113,7 @@ impl LiveStream {
     /// How many facts have been missed in all.
     #[must_use]
     pub fn missed(&self) -> u64 {
-        self.0.lock().missed_ever
+        self.0.lock().missed
     }
 }
 
@@ -163,8 +163,9 @@ impl Shared {
 struct Unread {
     facts: VecDeque<Arc<Signal>>,
     /// Dropped since the last fact that was read.
+    unreported: u64,
+    /// Dropped in all.
     missed: u64,
-    missed_ever: u64,
     reader: Option<Waker>,
     feeds: usize,
     /// Whether there is a reader.
@@ -174,7 +175,7 @@ struct Unread {
 impl Unread {
     fn take(&mut self) -> Option<Next> {
         let fact = self.facts.pop_front()?;
-        Some(Next { missed: std::mem::take(&mut self.missed), fact })
+        Some(Next { missed: std::mem::take(&mut self.unreported), fact })
     }
 }
 

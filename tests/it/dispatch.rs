@@ -30,7 +30,7 @@ async fn emit_within(registry: &Facts, budget: Duration) -> DispatchReport {
 }
 
 fn add(registry: &Facts, subscriber: Subscriber<u32>) {
-    let _ = registry.register(subscriber).unwrap();
+    let _ = registry.register(subscriber).expect("a name of its own");
 }
 
 fn quiet(name: &str) -> Subscriber<u32> {
@@ -46,7 +46,7 @@ fn outcomes(report: &DispatchReport) -> Vec<(&str, &'static str)> {
 }
 
 fn code(report: &DispatchReport, registration: &str) -> String {
-    match report.entry(registration).unwrap().outcome {
+    match report.entry(registration).expect("it matched").outcome {
         Outcome::Isolated(failure) | Outcome::PredicateFailed(failure) => failure.code().to_owned(),
         other => panic!("{registration} did not fail: {other:?}"),
     }
@@ -213,7 +213,7 @@ async fn p11_four_hanging_handlers_share_one_budget() {
 /// F-11, F-17 and case P11: a handler that blocks past the budget cannot be ended, but nothing is begun after it, and that says so.
 #[tokio::test]
 async fn p11_what_was_never_begun_is_not_started() {
-    let budget = Duration::from_millis(20);
+    let budget = Duration::from_millis(100);
     let registry = Facts::observation();
     add(&registry, hanging("waits"));
     add(&registry, Subscriber::declared_sync("blocks", move |_: &Arc<u32>| block_for(budget)));
@@ -241,20 +241,21 @@ async fn a_spent_budget_begins_nobody() {
     assert_eq!(outcomes(&report), [("one", "not_started")]);
 }
 
-/// F-11, F-15: a handler that is always ready to go on and uses up its task's share at each poll does not keep the deadline away.
+/// F-11, F-15: a handler that is always ready to go on, for seconds, and uses up its task's share at each poll does not keep the deadline
+/// away.
 #[tokio::test]
 async fn a_flooding_handler_cannot_outrun_the_deadline() {
     let registry = Facts::observation();
     add(
         &registry,
         Subscriber::declared_async("flood", |_| async {
-            for _ in 0..u64::MAX {
+            for _ in 0..5_000_000 {
                 tokio::task::consume_budget().await;
             }
         }),
     );
     add(&registry, Subscriber::declared_async("polite", |_| tokio::task::yield_now()));
-    let report = emit_within(&registry, Duration::from_millis(20)).await;
+    let report = emit_within(&registry, Duration::from_millis(100)).await;
     assert_eq!(outcomes(&report), [("flood", "timed_out"), ("polite", "returned")]);
 }
 
@@ -283,14 +284,17 @@ async fn a_hundred_waiting_handlers_are_all_driven() {
 /// F-11: which handlers share a reading of the clock changes nobody's end: brief handlers in runs, some fail, one blocks all of a sudden.
 #[tokio::test]
 async fn a_run_of_brief_handlers_is_measured_together_and_loses_nothing() {
-    let budget = Duration::from_millis(20);
+    let budget = Duration::from_millis(100);
     let registry = Facts::observation();
     for at in 0..100u32 {
         let name = format!("{at:02}");
         add(
             &registry,
             Subscriber::declared_sync(name, move |fact: &Arc<u32>| match (at, **fact) {
-                (50, 7) => Ok(block_for(budget)),
+                (50, 7) => {
+                    block_for(budget);
+                    Ok(())
+                }
                 (_, 8) if at % 7 == 0 => Err(HandlerError::failed("seventh", at)),
                 (_, 9) if at % 11 == 0 => panic!("eleventh"),
                 _ => Ok(()),
@@ -298,7 +302,8 @@ async fn a_run_of_brief_handlers_is_measured_together_and_loses_nothing() {
         );
     }
     for fact in 0..10 {
-        let report = fan_out(&registry.snapshot(), &Arc::new(fact), Some(Deadline::after(budget))).await;
+        let cap = (fact == 7).then(|| Deadline::after(budget));
+        let report = fan_out(&registry.snapshot(), &Arc::new(fact), cap).await;
         assert_eq!(report.len(), 100);
         for (at, entry) in (0..).zip(report.entries()) {
             assert_eq!(entry.registration, format!("{at:02}"));
@@ -333,7 +338,8 @@ async fn a_cancellation_is_never_an_ordinary_failure() {
             let mut tasks = JoinSet::new();
             tasks.spawn(pending::<()>());
             tasks.abort_all();
-            Ok::<_, HandlerError>(tasks.join_next().await.expect("one task")?)
+            tasks.join_next().await.expect("one task")?;
+            Ok::<_, HandlerError>(())
         }),
     );
     add(
@@ -341,7 +347,8 @@ async fn a_cancellation_is_never_an_ordinary_failure() {
         Subscriber::declared_async("its task panicked", |_| async {
             let mut tasks = JoinSet::new();
             tasks.spawn(async { blow("in a task") });
-            Ok::<_, HandlerError>(tasks.join_next().await.expect("one task")?)
+            tasks.join_next().await.expect("one task")?;
+            Ok::<_, HandlerError>(())
         }),
     );
     let report = emit(&registry, 1).await;
@@ -550,7 +557,7 @@ async fn p12_a_handler_may_emit_on_its_own_dispatcher() {
 }
 
 fn signal(kind: LifecycleKind) -> Arc<Signal> {
-    Arc::new(Signal::builder(SessionId::new("s").unwrap(), kind, Timestamp::from_micros(0)).build())
+    Arc::new(Signal::builder(SessionId::new("s").expect("a fine name"), kind, Timestamp::from_micros(0)).build())
 }
 
 /// Case P13, kernel part: a best-effort reader with a queue of 8 and a burst of 10,000: received + dropped is 10,000, by API, and no
