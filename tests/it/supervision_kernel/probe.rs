@@ -17,6 +17,8 @@ use tokio::time::timeout;
 pub(crate) enum Do {
     Panic,
     Fail,
+    /// Fail with a state whose drop waits until the other end of the channel is dropped.
+    FailAndHold(std::sync::mpsc::Receiver<()>),
     Hang,
     Finish,
     /// Stop the thread until the other end of the channel is dropped.
@@ -123,10 +125,15 @@ pub(crate) struct Probe;
 pub(crate) struct ProbeState {
     site: Site,
     start: u64,
+    hold: Option<std::sync::mpsc::Receiver<()>>,
 }
 
 impl Drop for ProbeState {
     fn drop(&mut self) {
+        if let Some(until) = self.hold.take() {
+            // Hands the worker's other tasks on: the supervisor may be among them.
+            let _ = tokio::task::block_in_place(|| until.recv());
+        }
         self.site.log.add(format!("{} dropped {}", self.site.name, self.start));
     }
 }
@@ -143,7 +150,7 @@ impl Probe {
             Start::Well | Start::FinishesAtOnce | Start::HangsLater => {}
         }
         *site.current.lock().expect(UNPOISONED) = Some(myself);
-        Ok(ProbeState { site, start })
+        Ok(ProbeState { site, start, hold: None })
     }
 
     async fn post_start(&self, myself: ActorRef<Do>, state: &mut ProbeState) -> Result<(), ActorProcessingErr> {
@@ -159,6 +166,10 @@ impl Probe {
         match what {
             Do::Panic => panic!("panic in a handler, as the test wants it"),
             Do::Fail => return Err("failed as told".into()),
+            Do::FailAndHold(until) => {
+                state.hold = Some(until);
+                return Err("failed as told".into());
+            }
             Do::Hang => pending().await,
             Do::Finish => myself.stop(None),
             Do::Block(until) => {

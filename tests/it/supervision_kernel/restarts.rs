@@ -44,22 +44,53 @@ async fn each_strategy_restarts_what_it_says() {
     }
 }
 
-/// Two incarnations never overlap: the next start begins when the state of the last one, and all it held, has been dropped.
-#[tokio::test(start_paused = true)]
+/// Two incarnations never overlap: the next start begins when the state of the last one, and all it held, has been dropped, however
+/// long that takes. The supervisor has heard of the failure before, and serves meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn the_next_incarnation_starts_after_the_last_state_is_dropped() {
-    for how in [Do::Panic, Do::Fail, Do::Finish] {
-        let log = Log::default();
-        let site = Site::new("a", &log);
-        let (spec, mut watch) = watched("sup", Strategy::OneForOne);
-        let tree = Supervisor::spawn(spec.child(site.spec(Restart::Permanent))).await.unwrap();
-        tree.started(soon()).await.unwrap();
-        site.tell(how);
-        watch.restarted("a", 1).await;
-        let lines = log.take();
-        let at = |wanted: &str| lines.iter().position(|line| line == wanted).unwrap();
-        assert!(at("a dropped 1") < at("a start 2"), "{lines:?}");
-        tree.shutdown(soon()).await.unwrap();
+    let log = Log::default();
+    let site = Site::new("a", &log);
+    let (spec, mut watch) = watched("sup", Strategy::OneForOne);
+    let tree = Supervisor::spawn(spec.child(site.spec(Restart::Permanent))).await.unwrap();
+    tree.started(soon()).await.unwrap();
+    let (release, until) = std::sync::mpsc::channel();
+    site.tell(Do::FailAndHold(until));
+    watch.ended("a").await;
+    for _ in 0..200 {
+        assert!(!tree.children(soon()).await.unwrap()[0].running);
     }
+    drop(release);
+    watch.restarted("a", 1).await;
+    assert_eq!(log.text(), "a start 1, a restarting, a dropped 1, a start 2");
+    tree.shutdown(soon()).await.unwrap();
+}
+
+/// A shutdown waits for the task of a child that had ended by itself before, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_shutdown_waits_for_the_tasks_of_children_that_are_forgotten() {
+    let log = Log::default();
+    let site = Site::new("a", &log);
+    let (spec, mut watch) = watched("sup", Strategy::OneForOne);
+    let tree = Supervisor::spawn(spec.child(site.spec(Restart::Temporary))).await.unwrap();
+    tree.started(soon()).await.unwrap();
+    let (release, until) = std::sync::mpsc::channel();
+    site.tell(Do::FailAndHold(until));
+    watch.until(|report| matches!(report.what, ReportKind::Finished)).await;
+    let shutdown = async {
+        tree.shutdown(soon()).await.unwrap();
+        log.text()
+    };
+    let (text, ()) = tokio::join!(shutdown, async {
+        // Long after the supervisor has nothing else to wait for.
+        while !matches!(tree.status().phase, SupervisorPhase::Stopping) {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+        drop(release);
+    });
+    assert_eq!(text, "a start 1, a gone, a dropped 1");
 }
 
 /// Pitfall 2: a kill looks like a normal termination that carries state. A transient child is restarted after it wherever it
