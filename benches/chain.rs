@@ -2,13 +2,12 @@
 //! of a judged value cost, against SHA-256 of its canonical bytes?
 //!
 //! `cargo bench --bench chain` (add `-- --quick` for a short run). Criterion's own statistics come first, then one table with the ratios and the
-//! growth. All variants of a table run in one process; contexts, plans and reports are built outside the clock.
+//! growth. The variants of a table take turns in one process; contexts, plans and reports are built outside the clock.
 
 #![expect(clippy::print_stdout, reason = "the table is what the bench is for")]
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use serde_json::{Value, json};
 use tipstaff_core::clock::Deadline;
 use tipstaff_core::declare::{CallableRef, CanonicalError, Digest, canonical_json, digest_of};
 use tipstaff_core::interception::{ChainOutcome, Decision, Judged, Plan, PlanBuilder, Registration, StageSpec};
+use tokio::runtime::Runtime;
 
 const COUNTS: [usize; 4] = [1, 5, 10, 50];
 const CALLABLE: CallableRef = CallableRef::from_static("bench::allow@1");
@@ -100,132 +100,144 @@ fn plan(count: usize, kind: Kind) -> Plan<Known> {
     (0..count).fold(PlanBuilder::new("bench", &stages), register).build().expect("the plan is well formed")
 }
 
-/// The median of what each variant took, in nanoseconds per iteration.
-#[derive(Default)]
-struct Table(RefCell<BTreeMap<String, Vec<f64>>>);
-
-impl Table {
-    fn measured(&self, variant: &str, iterations: u64, took: Duration) -> Duration {
-        let mut samples = self.0.borrow_mut();
-        #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 52 bits")]
-        samples.entry(variant.to_owned()).or_default().push(took.as_nanos() as f64 / iterations as f64);
-        took
-    }
-
-    fn median(&self, variant: &str) -> Option<f64> {
-        let samples = self.0.borrow();
-        let mut samples = samples.get(variant)?.clone();
-        samples.sort_by(f64::total_cmp);
-        samples.get(samples.len() / 2).copied()
-    }
+/// One thing that is timed: how long so many iterations take.
+struct Variant {
+    name: &'static str,
+    size: String,
+    run: Box<dyn Fn(u64) -> Duration>,
 }
 
-fn chains(criterion: &mut Criterion, table: &Table) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime can be built");
-    let mut group = criterion.benchmark_group("chain");
+/// The loop, the chain of closures and the chain of futures, by number of interceptors.
+fn chains(runtime: &Rc<Runtime>) -> Vec<Variant> {
+    let mut variants = Vec::new();
     for count in COUNTS {
-        let context = known();
-        let closures = plain_loop(count);
-        let variant = format!("loop/{count}");
-        group.bench_function(BenchmarkId::new("loop", count), |bencher| {
-            bencher.iter_custom(|iterations| {
-                let took = runtime.block_on(async {
+        let (closures, context, runs_in) = (plain_loop(count), known(), Rc::clone(runtime));
+        let run = move |iterations| {
+            runs_in.block_on(async {
+                let start = Instant::now();
+                for _ in 0..iterations {
+                    black_box(run_plain_loop(&closures, &context).await).expect("everybody allows");
+                }
+                start.elapsed()
+            })
+        };
+        variants.push(Variant { name: "loop", size: count.to_string(), run: Box::new(run) });
+        for (name, kind) in [("closures", Kind::Closure), ("futures", Kind::Future)] {
+            let (plan, context, runs_in) = (plan(count, kind), known(), Rc::clone(runtime));
+            let run = move |iterations| {
+                let mut report = plan.report();
+                let deadline = Deadline::after(Duration::from_secs(3600));
+                runs_in.block_on(async {
                     let start = Instant::now();
                     for _ in 0..iterations {
-                        black_box(run_plain_loop(&closures, &context).await).expect("everybody allows");
+                        let outcome = plan.apply(Arc::clone(&context), deadline, &mut report).await;
+                        assert!(matches!(black_box(outcome), ChainOutcome::Permitted(_)));
                     }
                     start.elapsed()
-                });
-                table.measured(&variant, iterations, took)
-            });
-        });
-        for (name, kind) in [("closures", Kind::Closure), ("futures", Kind::Future)] {
-            let plan = plan(count, kind);
-            let variant = format!("{name}/{count}");
-            group.bench_function(BenchmarkId::new(name, count), |bencher| {
-                bencher.iter_custom(|iterations| {
-                    let mut report = plan.report();
-                    let deadline = Deadline::after(Duration::from_secs(3600));
-                    let took = runtime.block_on(async {
-                        let start = Instant::now();
-                        for _ in 0..iterations {
-                            let outcome = plan.apply(Arc::clone(&context), deadline, &mut report).await;
-                            assert!(matches!(black_box(outcome), ChainOutcome::Permitted(_)));
-                        }
-                        start.elapsed()
-                    });
-                    table.measured(&variant, iterations, took)
-                });
-            });
+                })
+            };
+            variants.push(Variant { name, size: count.to_string(), run: Box::new(run) });
         }
     }
-    group.finish();
+    variants
 }
 
 const SIZES: [(&str, usize); 3] = [("256 B", 256), ("8 KiB", 8 * 1024), ("100 KiB", 100 * 1024)];
 
-fn digests(criterion: &mut Criterion, table: &Table) {
-    let mut group = criterion.benchmark_group("digest");
+fn timed(run: impl Fn() -> Digest, iterations: u64) -> Duration {
+    let start = Instant::now();
+    for _ in 0..iterations {
+        black_box(run());
+    }
+    start.elapsed()
+}
+
+/// The hash alone and the digest of the value, by size of its largest text.
+fn digests() -> Vec<Variant> {
+    let mut variants = Vec::new();
     for (size, bytes) in SIZES {
         let value = call(bytes);
         let canonical = canonical_json(&value).expect("a tool call has a canonical form");
-        let time = |variant: String, run: &dyn Fn() -> Digest, iterations: u64| {
-            let start = Instant::now();
-            for _ in 0..iterations {
-                black_box(run());
-            }
-            table.measured(&variant, iterations, start.elapsed())
-        };
-        group.bench_function(BenchmarkId::new("sha256", size), |bencher| {
-            bencher.iter_custom(|iterations| time(format!("sha256/{size}"), &|| Digest::of(black_box(&canonical)), iterations));
-        });
-        group.bench_function(BenchmarkId::new("digest", size), |bencher| {
-            let run = || digest_of(black_box(&value)).expect("a tool call has a canonical form");
-            bencher.iter_custom(|iterations| time(format!("digest/{size}"), &run, iterations));
-        });
+        let hash = move |iterations| timed(|| Digest::of(black_box(&canonical)), iterations);
+        let digest = move |iterations| timed(|| digest_of(black_box(&value)).expect("it has a canonical form"), iterations);
+        variants.push(Variant { name: "sha-256", size: size.to_owned(), run: Box::new(hash) });
+        variants.push(Variant { name: "digest", size: size.to_owned(), run: Box::new(digest) });
     }
-    group.finish();
+    variants
 }
 
-fn show(table: &Table) -> Option<()> {
-    let (first, last) = (COUNTS[0], COUNTS[COUNTS.len() - 1]);
-    #[expect(clippy::cast_precision_loss, reason = "the counts are small")]
-    let per_further = |name: &str| {
-        Some((table.median(&format!("{name}/{last}"))? - table.median(&format!("{name}/{first}"))?) / (last - first) as f64)
+/// Nanoseconds per iteration of each variant: the median of rounds in which all variants take turns, so that a busy machine slows down all alike.
+fn in_turns(variants: &[Variant]) -> Vec<f64> {
+    const ROUNDS: usize = 41;
+    const ROUND: Duration = Duration::from_micros(500);
+    let per_iteration = |took: Duration, iterations: u64| {
+        #[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 52 bits")]
+        let nanos = took.as_nanos() as f64 / iterations as f64;
+        nanos
+    };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
+    let iterations: Vec<u64> =
+        variants.iter().map(|variant| (ROUND.as_nanos() as f64 / per_iteration((variant.run)(16), 16)).max(1.0) as u64).collect();
+    let mut samples = vec![Vec::with_capacity(ROUNDS); variants.len()];
+    for _ in 0..ROUNDS {
+        for ((variant, iterations), samples) in variants.iter().zip(&iterations).zip(&mut samples) {
+            samples.push(per_iteration((variant.run)(*iterations), *iterations));
+        }
+    }
+    samples
+        .iter_mut()
+        .map(|samples| {
+            samples.sort_by(f64::total_cmp);
+            samples[ROUNDS / 2]
+        })
+        .collect()
+}
+
+fn show_chains(medians: &[f64]) {
+    let row = |label: &str, row: &[f64]| {
+        let (by_closures, by_futures) = (row[1] / row[0], row[2] / row[0]);
+        println!("{label:>14} {:>10.0} {:>10.0} {by_closures:>7.2}x {:>10.0} {by_futures:>7.2}x", row[0], row[1], row[2]);
     };
     println!(
-        "\nchain, allow-only interceptors, ns per run       (reach: 1.5x of the loop; absolute bar: 200 ns per interceptor)"
+        "\nchain of allow-only interceptors, ns per run     (reach per further one: 1.5x of the loop; absolute bar: 200 ns)"
     );
     println!("{:>14} {:>10} {:>10} {:>8} {:>10} {:>8}", "interceptors", "loop", "closures", "ratio", "futures", "ratio");
-    let row = |label: &str, plain: f64, closures: f64, futures: f64| {
-        let (by_closures, by_futures) = (closures / plain, futures / plain);
-        println!("{label:>14} {plain:>10.0} {closures:>10.0} {by_closures:>7.2}x {futures:>10.0} {by_futures:>7.2}x");
-    };
-    for count in COUNTS {
-        let of = |name: &str| table.median(&format!("{name}/{count}"));
-        row(&count.to_string(), of("loop")?, of("closures")?, of("futures")?);
+    let rows: Vec<&[f64]> = medians.chunks(3).collect();
+    for (count, medians) in COUNTS.iter().zip(&rows) {
+        row(&count.to_string(), medians);
     }
-    row("per further", per_further("loop")?, per_further("closures")?, per_further("futures")?);
+    for (pair, counts) in rows.windows(2).zip(COUNTS.windows(2)) {
+        #[expect(clippy::cast_precision_loss, reason = "the counts are small")]
+        let further = (counts[1] - counts[0]) as f64;
+        let growth: Vec<f64> = pair[1].iter().zip(pair[0]).map(|(more, less)| (more - less) / further).collect();
+        row(&format!("each {} to {}", counts[0] + 1, counts[1]), &growth);
+    }
+}
+
+fn show_digests(medians: &[f64]) {
     println!("\ndigest of a judged value, ns");
     println!("{:>14} {:>10} {:>10} {:>8}", "size", "sha-256", "digest", "ratio");
-    for (size, _) in SIZES {
-        let (floor, digest) = (table.median(&format!("sha256/{size}"))?, table.median(&format!("digest/{size}"))?);
-        println!("{size:>14} {floor:>10.0} {digest:>10.0} {:>7.2}x", digest / floor);
+    for ((size, _), row) in SIZES.iter().zip(medians.chunks(2)) {
+        println!("{size:>14} {:>10.0} {:>10.0} {:>7.2}x", row[0], row[1], row[1] / row[0]);
     }
-    Some(())
 }
 
 fn main() {
-    let table = Table::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime can be built");
+    let (chains, digests) = (chains(&Rc::new(runtime)), digests());
     let mut criterion = Criterion::default()
-        .sample_size(30)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(1))
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_millis(500))
         .configure_from_args();
-    chains(&mut criterion, &table);
-    digests(&mut criterion, &table);
-    criterion.final_summary();
-    if show(&table).is_none() {
-        println!("no table: a filter left out a variant");
+    for (group, variants) in [("chain", &chains), ("digest", &digests)] {
+        let mut group = criterion.benchmark_group(group);
+        for variant in variants {
+            group.bench_function(BenchmarkId::new(variant.name, &variant.size), |bencher| bencher.iter_custom(&variant.run));
+        }
+        group.finish();
     }
+    criterion.final_summary();
+    show_chains(&in_turns(&chains));
+    show_digests(&in_turns(&digests));
 }

@@ -62,7 +62,12 @@ async fn a_rerun_replaces_the_guards_earlier_ask() {
 }
 
 async fn evaluated(registrations: Vec<Registration<Value>>) -> (Permitted<Value>, Report) {
-    let plan = registrations.into_iter().fold(builder(), PlanBuilder::register).evaluate_only().build().unwrap();
+    let plan = registrations
+        .into_iter()
+        .fold(builder(), PlanBuilder::register)
+        .evaluate_only()
+        .build()
+        .expect("the plan is well formed");
     match apply(&plan, json!({ "trail": "" })).await {
         (ChainOutcome::Permitted(permit), report) => (permit, report),
         (other, _) => panic!("expected a permission, found {other:?}"),

@@ -221,7 +221,8 @@ async fn a_bound_holds_against_a_busy_future() {
 #[tokio::test]
 async fn an_answer_that_the_stage_does_not_allow_is_a_contract_violation() {
     let crowded = || (0..=MAX_REMARKS).fold(Decision::proceed(), |decision, at| decision.with_label(format!("l{at}")));
-    let table: Vec<(StageKind, fn() -> Decision<Value>, &str)> = vec![
+    type Says = fn() -> Decision<Value>;
+    let table: Vec<(StageKind, Says, &str)> = vec![
         (StageKind::Guard, || Decision::replace(json!(2)), "a guard replaced the context"),
         (StageKind::Guard, Decision::stop, "a guard answered stop"),
         (StageKind::Advisory, || Decision::replace(json!(2)), "an advisory interceptor replaced the context"),

@@ -199,11 +199,11 @@ fn the_digest_differs_when_anything_declared_differs() {
     assert_eq!(with(deny("a", "admit")).build().unwrap().digest(), digests[0].1);
 }
 
-/// I-7: two processes that compile one declaration get one digest. This one was compiled by another.
+/// I-7: two processes that compile one declaration get one digest. This one was computed outside this project, from the declaration written as JSON.
 #[test]
 fn a_plan_digest_is_the_same_in_every_process() {
     let plan = build([allow("a", "admit").bound(ms(1500)), allow("b", "final").order(-3)]);
-    assert_eq!(plan.digest().to_string(), "sha256:0000000000000000000000000000000000000000000000000000000000000000");
+    assert_eq!(plan.digest().to_string(), "sha256:a05ad33756a931268ac9e89c0f774a2f8db89efa25a9ea7f3b706f2b720c062e");
 }
 
 /// I-1: the kernel adds no stage, and a plan without registrations permits what its owner proposes.
@@ -224,7 +224,10 @@ async fn admission_comes_first_and_defers_without_a_denial() {
     let quota = Registration::admit("quota", "capacity", CALLABLE, move |context: &Value, _| {
         if context["full"] == true { Admission::Defer { retry_at, reason: "quota spent".to_owned() } } else { Admission::Admit }
     });
-    let plan = PlanBuilder::new("p", &stages).register(deny("policy", "policy")).register(quota).build().unwrap();
+    let shares =
+        Registration::admit_async("shares", "capacity", CALLABLE, |_: Arc<Value>, _| async { Admission::Admit }).order(-1);
+    let plan =
+        PlanBuilder::new("p", &stages).register(deny("policy", "policy")).register(quota).register(shares).build().unwrap();
     let (outcome, report) = apply(&plan, json!({ "full": true })).await;
     match outcome {
         ChainOutcome::Deferred { retry_at: at, reason, registration } => {
@@ -232,10 +235,10 @@ async fn admission_comes_first_and_defers_without_a_denial() {
         }
         other => panic!("expected a deferral, found {other:?}"),
     }
-    assert_eq!(answers(&report), ["quota deferred", "policy not_reached"]);
+    assert_eq!(answers(&report), ["shares admitted", "quota deferred", "policy not_reached"]);
     let (outcome, report) = apply(&plan, json!({})).await;
     assert_eq!(ending(&outcome), "denied");
-    assert_eq!(answers(&report), ["quota admitted", "policy denied"]);
+    assert_eq!(answers(&report), ["shares admitted", "quota admitted", "policy denied"]);
 }
 
 /// I-15: result judges stand at result stages only, for the end that their stage declares.

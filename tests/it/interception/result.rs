@@ -95,7 +95,8 @@ async fn a_withheld_result_ends_the_chain() {
 /// I-3, I-15: a failed judge fails the answer, or withholds the result where its stage declares `Deny`.
 #[tokio::test(start_paused = true)]
 async fn a_failed_judge_propagates_or_withholds() {
-    let failures: [(&str, fn() -> Judge, DenialCause); 4] = [
+    type Makes = fn() -> Judge;
+    let failures: [(&str, Makes, DenialCause); 4] = [
         (
             "failed",
             || {
@@ -109,10 +110,8 @@ async fn a_failed_judge_propagates_or_withholds() {
         (
             "timed_out",
             || {
-                let hangs = tipstaff::interception::Evaluator::on_result_async(|_: Arc<Value>, _: Arc<Value>, _| {
-                    std::future::pending::<ResultDecision<Value>>()
-                });
-                Registration::new(tipstaff::interception::Declaration::new("x", "post", CALLABLE), hangs).bound(ms(10))
+                let hangs = |_: Arc<Value>, _: Arc<Value>, _: Turn| std::future::pending::<ResultDecision<Value>>();
+                Registration::on_result_async("x", "post", CALLABLE, hangs).bound(ms(10))
             },
             DenialCause::TimedOut,
         ),
