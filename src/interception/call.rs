@@ -19,9 +19,13 @@ use std::task::{Context, Poll};
 use futures::future::BoxFuture;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::denial::cut;
 use super::error::{FailureKind, InterceptError};
 use super::report::InFlight;
 use crate::clock::Deadline;
+
+/// The longest panic message that is kept, in bytes.
+const MAX_PANIC_BYTES: usize = 1024;
 
 type Answered<A> = Result<A, InterceptError>;
 
@@ -93,7 +97,7 @@ pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, FailureKind> {
         if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
             std::mem::forget(second);
         }
-        FailureKind::Panicked { message }
+        FailureKind::Panicked { message: cut(message, MAX_PANIC_BYTES) }
     })
 }
 

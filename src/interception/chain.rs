@@ -19,11 +19,9 @@
 //! everybody, applies nothing and ends as Permitted; the first end that it would have come to is kept (I-22).
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::time::Instant;
 
 use super::answer::{Admission, Turn};
+use super::budget::Budget;
 use super::call;
 use super::decision::{Decision, Disposition, Said};
 use super::denial::{Denial, DenialCause};
@@ -32,7 +30,7 @@ use super::evaluator::{AdmitCall, Call, DecideCall};
 use super::judged::Judged;
 use super::outcome::{Basis, ChainOutcome, Denied, Escalated, Permitted, WouldHave};
 use super::plan::{Approver, Calls, Compiled, Plan, Shape, Stage};
-use super::report::{Answer, Details, Entry, Place, Report, SkipReason, Subject, nanos};
+use super::report::{Answer, Details, Entry, Place, Report, SkipReason, Subject};
 use super::stage::{OnFailure, StageKind, StageSpec};
 use crate::clock::Deadline;
 use crate::declare::Digest;
@@ -77,7 +75,7 @@ impl<C: Judged, R> Plan<C, R> {
         report.begin(shape);
         let judged = report.judge(digest);
         let mut chain =
-            Chain { shape, report, context, digest, judged, deadline, now: Instant::now(), stopped_by: None, would_have: None };
+            Chain { shape, report, context, digest, judged, budget: Budget::start(deadline), stopped_by: None, would_have: None };
         match chain.run(calls).await {
             Ok(()) => chain.permitted(),
             Err(end) => *end,
@@ -113,9 +111,7 @@ struct Chain<'p, C> {
     digest: Digest,
     /// The place of `digest` in the report.
     judged: u32,
-    deadline: Deadline,
-    /// The end of the last step, which is the start of the next: the clock is read once a step.
-    now: Instant,
+    budget: Budget,
     /// The registration that stopped (I-14).
     stopped_by: Option<u32>,
     would_have: Option<Box<WouldHave>>,
@@ -139,14 +135,14 @@ impl<C: Judged> Chain<'_, C> {
     }
 
     async fn admission(&mut self, stage: &Stage, calls: &[AdmitCall<C>]) -> Result<(), End<C>> {
-        let stage_by = self.budget(&stage.spec);
+        let stage_by = self.budget.of_stage(stage.spec.deadline);
         for (registration, call) in (stage.from..stage.to).zip(calls) {
             let place = Place { registration, again: false };
             let Some(turn) = self.turn(place, stage_by) else {
-                self.failed(place, &stage.spec, FailureKind::NotStarted)?;
+                self.failed(place, &stage.spec, FailureKind::NotStarted, 0)?;
                 continue;
             };
-            let (subject, started) = (Subject::Judged(self.judged), self.now);
+            let (subject, started) = (Subject::Judged(self.judged), self.budget.now());
             let answer = match call {
                 Call::Plain(call) => call::plain(|| call(&self.context, &turn)),
                 Call::Future(call) => {
@@ -154,18 +150,19 @@ impl<C: Judged> Chain<'_, C> {
                     call::future(|| call(Arc::clone(&self.context), turn), turn.deadline, in_flight).await
                 }
             };
+            let elapsed_ns = self.budget.lap();
             match self.in_time(answer, turn.deadline) {
-                Ok((Admission::Admit, elapsed_ns)) => {
+                Ok(Admission::Admit) => {
                     self.report.push(place, Entry { answer: Answer::Admitted, subject, elapsed_ns, details: None });
                 }
-                Ok((Admission::Defer { retry_at, reason }, elapsed_ns)) => {
+                Ok(Admission::Defer { retry_at, reason }) => {
                     let details = Details { reason: Some(reason.clone()), ..Details::default() };
                     self.report
                         .push(place, Entry { answer: Answer::Deferred, subject, elapsed_ns, details: Some(details.into()) });
                     let registration = Arc::clone(&self.shape.registrations[registration].name);
                     self.end(ChainOutcome::Deferred { retry_at, reason, registration })?;
                 }
-                Err(failure) => self.failed(place, &stage.spec, failure)?,
+                Err(failure) => self.failed(place, &stage.spec, failure, elapsed_ns)?,
             }
         }
         Ok(())
@@ -179,7 +176,7 @@ impl<C: Judged> Chain<'_, C> {
             self.skip(stage.from..stage.to, false, by);
             return Ok(());
         }
-        let stage_by = self.budget(&stage.spec);
+        let stage_by = self.budget.of_stage(stage.spec.deadline);
         for (registration, call) in (stage.from..stage.to).zip(calls) {
             if let Flow::Stop = self.decide(Place { registration, again: false }, &stage.spec, call, stage_by).await? {
                 let by = self.stop_at(registration);
@@ -194,7 +191,7 @@ impl<C: Judged> Chain<'_, C> {
     async fn recheck<R>(&mut self, stages: &[Stage], calls: &[Calls<C, R>]) -> Result<(), End<C>> {
         for (stage, code) in stages.iter().zip(calls) {
             let (StageKind::Guard, Calls::Deciding(calls)) = (stage.spec.kind, code) else { continue };
-            let stage_by = self.budget(&stage.spec);
+            let stage_by = self.budget.of_stage(stage.spec.deadline);
             for (registration, call) in (stage.from..stage.to).zip(calls) {
                 let place = Place { registration, again: true };
                 // One that was skipped by a stop has judged nothing, and is not asked now.
@@ -213,26 +210,27 @@ impl<C: Judged> Chain<'_, C> {
 
     async fn decide(&mut self, place: Place, spec: &StageSpec, call: &DecideCall<C>, stage_by: Deadline) -> Result<Flow, End<C>> {
         let Some(turn) = self.turn(place, stage_by) else {
-            self.failed(place, spec, FailureKind::NotStarted)?;
+            self.failed(place, spec, FailureKind::NotStarted, 0)?;
             return Ok(Flow::On);
         };
         let answer = match call {
             Call::Plain(call) => call::plain(|| call(&self.context, &turn)),
             Call::Future(call) => {
-                let (subject, started) = (Subject::Judged(self.judged), self.now);
+                let (subject, started) = (Subject::Judged(self.judged), self.budget.now());
                 let in_flight = self.report.in_flight(place, subject, started);
                 call::future(|| call(Arc::clone(&self.context), turn), turn.deadline, in_flight).await
             }
         };
+        let elapsed_ns = self.budget.lap();
         match self.in_time(answer, turn.deadline) {
-            Ok((Decision { disposition: Disposition::Continue, replacement: None, said: None }, elapsed_ns)) => {
+            Ok(Decision { disposition: Disposition::Continue, replacement: None, said: None }) => {
                 let subject = Subject::Judged(self.judged);
                 self.report.push(place, Entry { answer: Answer::Continued, subject, elapsed_ns, details: None });
                 Ok(Flow::On)
             }
-            Ok((decision, elapsed_ns)) => self.decided(place, spec, decision, elapsed_ns),
+            Ok(decision) => self.decided(place, spec, decision, elapsed_ns),
             Err(failure) => {
-                self.failed(place, spec, failure)?;
+                self.failed(place, spec, failure, elapsed_ns)?;
                 Ok(Flow::On)
             }
         }
@@ -242,7 +240,7 @@ impl<C: Judged> Chain<'_, C> {
     #[cold]
     fn decided(&mut self, place: Place, spec: &StageSpec, decision: Decision<C>, elapsed_ns: u64) -> Result<Flow, End<C>> {
         if let Some(violation) = violation(spec, &decision) {
-            self.failed(place, spec, FailureKind::ContractViolation(violation))?;
+            self.failed(place, spec, FailureKind::ContractViolation(violation), elapsed_ns)?;
             return Ok(Flow::On);
         }
         let Decision { disposition, replacement, said } = decision;
@@ -261,7 +259,7 @@ impl<C: Judged> Chain<'_, C> {
             match self.replace(replacement) {
                 Ok(digest) => details.replacement = Some(digest),
                 Err(failure) => {
-                    self.failed(place, spec, failure)?;
+                    self.failed(place, spec, failure, elapsed_ns)?;
                     return Ok(Flow::On);
                 }
             }
@@ -273,7 +271,7 @@ impl<C: Judged> Chain<'_, C> {
             (_, None, None) => Answer::Continued,
         };
         self.report.push(place, Entry { answer, subject, elapsed_ns, details: Some(details.into()) });
-        Ok(if answer == Answer::Stopped { Flow::Stop } else { Flow::On })
+        Ok(if answer == Answer::Stopped && !self.only_evaluates() { Flow::Stop } else { Flow::On })
     }
 
     /// Takes a replacement as the context, unless the plan only evaluates. The digest is computed once per change.
@@ -286,7 +284,8 @@ impl<C: Judged> Chain<'_, C> {
                 self.judged = self.report.judge(digest);
             }
         }
-        self.now = Instant::now();
+        // The digest is the chain's time, not the next interceptor's.
+        self.budget.lap();
         Ok(digest)
     }
 
@@ -325,8 +324,7 @@ impl<C: Judged> Chain<'_, C> {
 
     /// Records a failure and does what its stage declares (I-3).
     #[cold]
-    fn failed(&mut self, place: Place, spec: &StageSpec, failure: FailureKind) -> Result<(), End<C>> {
-        let elapsed_ns = nanos(self.read_clock());
+    fn failed(&mut self, place: Place, spec: &StageSpec, failure: FailureKind, elapsed_ns: u64) -> Result<(), End<C>> {
         let mapping = spec.on_failure;
         let subject = if matches!(failure, FailureKind::NotStarted) { Subject::Nothing } else { Subject::Judged(self.judged) };
         let reason = failure.text();
@@ -384,37 +382,17 @@ impl<C: Judged> Chain<'_, C> {
         self.shape.basis == Basis::NotEnforced
     }
 
-    // Time and place.
-
     /// The registration's turn, unless the budget is spent.
     fn turn(&self, place: Place, stage_by: Deadline) -> Option<Turn> {
-        let by = match self.shape.registrations[place.registration].bound {
-            Some(bound) => within(self.now, bound, stage_by),
-            None => stage_by,
-        };
-        (self.now < by.instant()).then_some(Turn { deadline: by, digest: self.digest, again: place.again })
+        let by = self.budget.of_call(self.shape.registrations[place.registration].bound, stage_by)?;
+        Some(Turn { deadline: by, digest: self.digest, again: place.again })
     }
 
-    /// The deadline of a stage, inside the proposal's.
-    fn budget(&self, spec: &StageSpec) -> Deadline {
-        spec.deadline.map_or(self.deadline, |deadline| within(self.now, deadline, self.deadline))
-    }
-
-    /// Ends a step. An answer that came after its bound is a timeout, even if it is an allow (AH-2).
-    fn in_time<A>(&mut self, answer: Result<A, FailureKind>, by: Deadline) -> Result<(A, u64), FailureKind> {
-        let answer = answer?;
-        let started = self.now;
-        let now = Instant::now();
-        if now >= by.instant() {
-            return Err(FailureKind::TimedOut);
+    fn in_time<A>(&self, answer: Result<A, FailureKind>, by: Deadline) -> Result<A, FailureKind> {
+        match answer {
+            Ok(_) if self.budget.is_late(by) => Err(FailureKind::TimedOut),
+            answer => answer,
         }
-        self.now = now;
-        Ok((answer, nanos(now - started)))
-    }
-
-    fn read_clock(&mut self) -> Duration {
-        let started = std::mem::replace(&mut self.now, Instant::now());
-        self.now - started
     }
 
     fn stop_at(&mut self, registration: usize) -> u32 {
@@ -429,11 +407,6 @@ impl<C: Judged> Chain<'_, C> {
             self.report.push(Place { registration, again }, entry);
         }
     }
-}
-
-/// The earlier of a budget from now on and a deadline.
-pub(super) fn within(now: Instant, budget: Duration, deadline: Deadline) -> Deadline {
-    now.checked_add(budget).map_or(deadline, |instant| deadline.earlier(Deadline::at(instant)))
 }
 
 /// Logs a failure that its stage isolates.

@@ -24,6 +24,7 @@
 //! There are none. A plan is a value; two plans in one process know nothing of each other.
 
 mod answer;
+mod budget;
 mod call;
 mod chain;
 mod decision;
@@ -50,4 +51,4 @@ pub use outcome::{Basis, ChainOutcome, Denied, Escalated, Escalation, Permitted,
 pub use plan::{Approver, Declaration, Plan, PlanBuilder, Registration};
 pub use progress::Progress;
 pub use report::{Answer, Report, ReportRecord, SkipReason, Step, StepRecord};
-pub use stage::{OnFailure, ResultPhase, StageKind, StageSpec};
+pub use stage::{OnFailure, ResultEnd, ResultOn, StageKind, StageSpec};

@@ -12,7 +12,6 @@ use crate::clock::Timestamp;
 use crate::declare::Digest;
 
 /// What the stages before the operation answered.
-#[derive(Debug)]
 #[must_use = "an operation is performed only when the outcome is `Permitted`"]
 pub enum ChainOutcome<C> {
     /// The operation may be performed, with this context and no other.
@@ -32,6 +31,24 @@ pub enum ChainOutcome<C> {
     Escalated(Box<Escalated<C>>),
     /// An interceptor could not answer, and its stage declares that the operation fails with it (I-3).
     Failed(Box<ChainFailure>),
+}
+
+/// Never shows the context.
+impl<C> fmt::Debug for ChainOutcome<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Permitted(permit) => permit.fmt(f),
+            Self::Denied(denied) => denied.fmt(f),
+            Self::Deferred { retry_at, reason, registration } => f
+                .debug_struct("Deferred")
+                .field("retry_at", retry_at)
+                .field("reason", reason)
+                .field("registration", registration)
+                .finish(),
+            Self::Escalated(escalated) => escalated.fmt(f),
+            Self::Failed(failure) => f.debug_tuple("Failed").field(failure).finish(),
+        }
+    }
 }
 
 /// On what a permission rests (I-22). Only `Enforced` is evidence of a permission.

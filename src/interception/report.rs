@@ -5,7 +5,6 @@ mod step;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -13,6 +12,7 @@ pub use record::{ReportRecord, StepRecord};
 pub(super) use step::Details;
 pub use step::{Answer, SkipReason, Step};
 
+use super::budget::nanos;
 use super::decision::Note;
 use super::outcome::{Basis, Escalation};
 use super::plan::Shape;
@@ -280,8 +280,4 @@ impl Drop for InFlight<'_> {
                 .push(self.place, Entry { answer: Answer::Cancelled(None), subject: self.subject, elapsed_ns, details: None });
         }
     }
-}
-
-pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -11,19 +11,18 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
 use super::answer::{ResultDecision, Turn};
+use super::budget::Budget;
 use super::call;
-use super::chain::{identify, within};
+use super::chain::identify;
 use super::denial::{Denial, DenialCause, cut};
 use super::error::{ChainFailure, FailureKind};
 use super::evaluator::{Call, ResultCall};
 use super::judged::Judged;
 use super::outcome::{Basis, ResultOutcome, Withheld};
 use super::plan::{Calls, Compiled, Plan, Shape, Stage};
-use super::report::{Answer, Details, Entry, Place, Report, SkipReason, Subject, nanos};
-use super::stage::{OnFailure, ResultPhase, StageKind, StageSpec};
+use super::report::{Answer, Details, Entry, Place, Report, SkipReason, Subject};
+use super::stage::{OnFailure, ResultEnd, StageKind, StageSpec};
 use crate::clock::Deadline;
 use crate::declare::Digest;
 
@@ -41,7 +40,7 @@ impl<C: Judged, R: Judged> Plan<C, R> {
     /// As [`Self::apply`].
     pub async fn apply_result(
         &self,
-        end: ResultPhase,
+        end: ResultEnd,
         context: &Arc<C>,
         result: Arc<R>,
         deadline: Deadline,
@@ -50,7 +49,7 @@ impl<C: Judged, R: Judged> Plan<C, R> {
         let Compiled { shape, calls } = &*self.0;
         report.begin_result(shape);
         let mut chain =
-            ResultChain { shape, report, context, result, identity: None, replaced: false, deadline, now: Instant::now() };
+            ResultChain { shape, report, context, result, identity: None, replaced: false, budget: Budget::start(deadline) };
         match chain.run(end, calls).await {
             Ok(()) => ResultOutcome::Kept { result: chain.result, replaced: chain.replaced },
             Err(end) => *end,
@@ -68,16 +67,15 @@ struct ResultChain<'p, C, R> {
     /// The result's digest and its place in the report, once somebody needs it.
     identity: Option<(Digest, u32)>,
     replaced: bool,
-    deadline: Deadline,
-    now: Instant,
+    budget: Budget,
 }
 
 impl<C: Judged, R: Judged> ResultChain<'_, C, R> {
-    async fn run(&mut self, end: ResultPhase, calls: &[Calls<C, R>]) -> Result<(), End<R>> {
+    async fn run(&mut self, end: ResultEnd, calls: &[Calls<C, R>]) -> Result<(), End<R>> {
         let shape = self.shape;
         for (stage, code) in shape.stages.iter().zip(calls) {
-            let (StageKind::Result(phase), Calls::Result(calls)) = (stage.spec.kind, code) else { continue };
-            if phase.covers(end) {
+            let (StageKind::Result(on), Calls::Result(calls)) = (stage.spec.kind, code) else { continue };
+            if on.covers(end) {
                 self.stage(stage, calls).await?;
             } else {
                 self.skip(stage);
@@ -87,12 +85,15 @@ impl<C: Judged, R: Judged> ResultChain<'_, C, R> {
     }
 
     async fn stage(&mut self, stage: &Stage, calls: &[ResultCall<C, R>]) -> Result<(), End<R>> {
-        let stage_by = stage.spec.deadline.map_or(self.deadline, |deadline| within(self.now, deadline, self.deadline));
+        let stage_by = self.budget.of_stage(stage.spec.deadline);
         for (registration, call) in (stage.from..stage.to).zip(calls) {
             let answer = self.ask(registration, call, stage_by).await;
-            let elapsed_ns = nanos(self.now - std::mem::replace(&mut self.now, Instant::now()));
+            let elapsed_ns = self.budget.lap();
             match answer {
-                Ok(answer) => self.answered(registration, stage, answer, elapsed_ns)?,
+                Ok((_, by)) if self.budget.is_late(by) => {
+                    self.failed(registration, &stage.spec, FailureKind::TimedOut, elapsed_ns)?
+                }
+                Ok((answer, _)) => self.answered(registration, stage, answer, elapsed_ns)?,
                 Err(failure) => self.failed(registration, &stage.spec, failure, elapsed_ns)?,
             }
         }
@@ -104,25 +105,20 @@ impl<C: Judged, R: Judged> ResultChain<'_, C, R> {
         registration: usize,
         call: &ResultCall<C, R>,
         stage_by: Deadline,
-    ) -> Result<ResultDecision<R>, FailureKind> {
+    ) -> Result<(ResultDecision<R>, Deadline), FailureKind> {
         let (digest, judged) = self.identity()?;
-        let by = match self.shape.registrations[registration].bound {
-            Some(bound) => within(self.now, bound, stage_by),
-            None => stage_by,
-        };
-        if self.now >= by.instant() {
-            return Err(FailureKind::NotStarted);
-        }
+        let bound = self.shape.registrations[registration].bound;
+        let by = self.budget.of_call(bound, stage_by).ok_or(FailureKind::NotStarted)?;
         let turn = Turn { deadline: by, digest, again: false };
         let answer = match call {
             Call::Plain(call) => call::plain(|| call(self.context, &self.result, &turn)),
             Call::Future(call) => {
                 let place = Place { registration, again: false };
-                let in_flight = self.report.in_flight(place, Subject::Judged(judged), self.now);
+                let in_flight = self.report.in_flight(place, Subject::Judged(judged), self.budget.now());
                 call::future(|| call(Arc::clone(self.context), Arc::clone(&self.result), turn), by, in_flight).await
             }
         }?;
-        if by.has_passed() { Err(FailureKind::TimedOut) } else { Ok(answer) }
+        Ok((answer, by))
     }
 
     fn identity(&mut self) -> Result<(Digest, u32), FailureKind> {
@@ -132,34 +128,32 @@ impl<C: Judged, R: Judged> ResultChain<'_, C, R> {
         let digest = identify(&*self.result)?;
         let identity = (digest, self.report.judge(digest));
         self.identity = Some(identity);
+        // The digest is the chain's time, not the interceptor's.
+        self.budget.lap();
         Ok(identity)
     }
 
     fn answered(&mut self, registration: usize, stage: &Stage, answer: ResultDecision<R>, elapsed_ns: u64) -> Result<(), End<R>> {
-        let subject = self.subject();
-        let (answer, details) = match answer {
-            ResultDecision::Keep => (Answer::Kept, None),
+        match answer {
+            ResultDecision::Keep => {
+                self.push(registration, Answer::Kept, elapsed_ns, None);
+                Ok(())
+            }
             ResultDecision::Replace(result) => match identify(&*result) {
-                Err(failure) => return self.failed(registration, &stage.spec, failure, elapsed_ns),
                 Ok(digest) => {
+                    let details = Details { replacement: Some(digest), ..Details::default() };
+                    self.push(registration, Answer::Replaced, elapsed_ns, Some(details));
                     self.replace(result, digest);
-                    (Answer::Replaced, Some(Details { replacement: Some(digest), ..Details::default() }))
+                    Ok(())
                 }
+                Err(failure) => self.failed(registration, &stage.spec, failure, elapsed_ns),
             },
             ResultDecision::Withhold { reason } => {
                 let reason = cut(reason, Denial::MAX_REASON_BYTES);
-                (Answer::Withheld, Some(Details { reason: Some(reason), ..Details::default() }))
+                let details = Details { reason: Some(reason.clone()), ..Details::default() };
+                self.push(registration, Answer::Withheld, elapsed_ns, Some(details));
+                self.withhold(registration, reason, DenialCause::Policy)
             }
-        };
-        let withheld = match (&answer, &details) {
-            (Answer::Withheld, Some(details)) => details.reason.clone(),
-            _ => None,
-        };
-        let place = Place { registration, again: false };
-        self.report.push(place, Entry { answer, subject, elapsed_ns, details: details.map(Box::new) });
-        match withheld {
-            Some(reason) => self.withhold(registration, reason, DenialCause::Policy),
-            None => Ok(()),
         }
     }
 
@@ -172,16 +166,14 @@ impl<C: Judged, R: Judged> ResultChain<'_, C, R> {
         if self.identity.is_none_or(|(before, _)| before != digest) {
             self.identity = Some((digest, self.report.judge(digest)));
         }
+        self.budget.lap();
     }
 
     /// Records a failure and does what its stage declares (I-3).
     fn failed(&mut self, registration: usize, spec: &StageSpec, failure: FailureKind, elapsed_ns: u64) -> Result<(), End<R>> {
         let reason = failure.text();
         let details = Details { reason: Some(reason.clone()), ..Details::default() };
-        let subject = if matches!(failure, FailureKind::NotStarted) { Subject::Nothing } else { self.subject() };
-        let answer = failure.answer(spec.on_failure);
-        let place = Place { registration, again: false };
-        self.report.push(place, Entry { answer, subject, elapsed_ns, details: Some(details.into()) });
+        self.push(registration, failure.answer(spec.on_failure), elapsed_ns, Some(details));
         let registered = &self.shape.registrations[registration];
         match spec.on_failure {
             // Isolating is refused for result stages when the plan is built; were it not, withholding is the safe reading.
@@ -212,8 +204,13 @@ impl<C: Judged, R: Judged> ResultChain<'_, C, R> {
         }
     }
 
-    fn subject(&self) -> Subject {
-        self.identity.map_or(Subject::Nothing, |(_, judged)| Subject::Judged(judged))
+    fn push(&mut self, registration: usize, answer: Answer, elapsed_ns: u64, details: Option<Details>) {
+        let subject = match (answer, self.identity) {
+            (Answer::NotStarted(_), _) | (_, None) => Subject::Nothing,
+            (_, Some((_, judged))) => Subject::Judged(judged),
+        };
+        let entry = Entry { answer, subject, elapsed_ns, details: details.map(Box::new) };
+        self.report.push(Place { registration, again: false }, entry);
     }
 
     fn only_evaluates(&self) -> bool {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Examples
 /// ```
-/// use tipstaff_core::interception::{OnFailure, ResultPhase, StageSpec};
+/// use tipstaff_core::interception::{OnFailure, ResultOn, StageSpec};
 /// use std::time::Duration;
 ///
 /// let stages = [
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 ///     StageSpec::guard("policy").deadline(Duration::from_secs(5)),
 ///     StageSpec::transform("rewrite").on_failure(OnFailure::Deny),
 ///     StageSpec::own_step("perform"),
-///     StageSpec::result("post", ResultPhase::Returned),
+///     StageSpec::result("post", ResultOn::Returned),
 /// ];
 /// # let _ = stages;
 /// ```
@@ -48,7 +48,7 @@ pub enum StageKind {
     /// May do neither.
     Advisory,
     /// Runs after the operation; keeps, replaces or withholds its result.
-    Result(ResultPhase),
+    Result(ResultOn),
 }
 
 impl fmt::Display for StageKind {
@@ -59,17 +59,17 @@ impl fmt::Display for StageKind {
             Self::Guard => "a guard stage",
             Self::Transform => "a transform stage",
             Self::Advisory => "an advisory stage",
-            Self::Result(ResultPhase::Returned) => "a result stage for returned operations",
-            Self::Result(ResultPhase::Error) => "a result stage for operations that did not return",
-            Self::Result(ResultPhase::Both) => "a result stage",
+            Self::Result(ResultOn::Returned) => "a result stage for returned operations",
+            Self::Result(ResultOn::Error) => "a result stage for operations that did not return",
+            Self::Result(ResultOn::Both) => "a result stage",
         })
     }
 }
 
-/// After which end of an operation a result stage runs.
+/// After which ends of an operation a result stage runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ResultPhase {
+pub enum ResultOn {
     /// It returned.
     Returned,
     /// It failed, was cancelled or timed out.
@@ -78,10 +78,23 @@ pub enum ResultPhase {
     Both,
 }
 
-impl ResultPhase {
-    /// Whether a stage of this phase runs after the given end. `Both` as an end runs every result stage.
-    pub(super) const fn covers(self, end: Self) -> bool {
-        matches!((self, end), (Self::Both, _) | (_, Self::Both) | (Self::Returned, Self::Returned) | (Self::Error, Self::Error))
+/// How an operation ended, for its result stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ResultEnd {
+    /// It returned.
+    Returned,
+    /// It failed, was cancelled or timed out.
+    Error,
+}
+
+impl ResultOn {
+    /// Whether a stage runs after this end.
+    #[must_use]
+    pub const fn covers(self, end: ResultEnd) -> bool {
+        match (self, end) {
+            (Self::Both, _) | (Self::Returned, ResultEnd::Returned) | (Self::Error, ResultEnd::Error) => true,
+            (Self::Returned, ResultEnd::Error) | (Self::Error, ResultEnd::Returned) => false,
+        }
     }
 }
 
@@ -134,8 +147,8 @@ impl StageSpec {
 
     /// Judges of the result. A failure fails the operation's answer, unless declared otherwise.
     #[must_use]
-    pub fn result(name: impl Into<Arc<str>>, phase: ResultPhase) -> Self {
-        Self::new(name, StageKind::Result(phase), OnFailure::Propagate)
+    pub fn result(name: impl Into<Arc<str>>, on: ResultOn) -> Self {
+        Self::new(name, StageKind::Result(on), OnFailure::Propagate)
     }
 
     /// Declares what a failure means.

@@ -5,9 +5,13 @@
 #[cfg(test)]
 mod data;
 #[cfg(test)]
+mod digest;
+#[cfg(test)]
 mod dispatch;
 #[cfg(test)]
 mod gate_arms;
+#[cfg(test)]
+mod interception;
 #[cfg(test)]
 mod journal_durability;
 #[cfg(test)]

@@ -129,6 +129,20 @@ impl<C: 'static, R: 'static> Registration<C, R> {
         Self::new(Declaration::new(name, stage, callable), Evaluator::admit(admit))
     }
 
+    /// One that admits or defers by a future: see [`Evaluator::admit_async`].
+    pub fn admit_async<A, F>(
+        name: impl Into<Arc<str>>,
+        stage: impl Into<Arc<str>>,
+        callable: CallableRef,
+        admit: impl Fn(Arc<C>, Turn) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: IntoAnswer<Admission>,
+        F: Future<Output = A> + Send + 'static,
+    {
+        Self::new(Declaration::new(name, stage, callable), Evaluator::admit_async(admit))
+    }
+
     /// One that judges a result at once: see [`Evaluator::on_result`].
     pub fn on_result<A: IntoAnswer<ResultDecision<R>>>(
         name: impl Into<Arc<str>>,
@@ -137,6 +151,20 @@ impl<C: 'static, R: 'static> Registration<C, R> {
         judge: impl Fn(&C, &R, &Turn) -> A + Send + Sync + 'static,
     ) -> Self {
         Self::new(Declaration::new(name, stage, callable), Evaluator::on_result(judge))
+    }
+
+    /// One that judges a result by a future: see [`Evaluator::on_result_async`].
+    pub fn on_result_async<A, F>(
+        name: impl Into<Arc<str>>,
+        stage: impl Into<Arc<str>>,
+        callable: CallableRef,
+        judge: impl Fn(Arc<C>, Arc<R>, Turn) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: IntoAnswer<ResultDecision<R>>,
+        F: Future<Output = A> + Send + 'static,
+    {
+        Self::new(Declaration::new(name, stage, callable), Evaluator::on_result_async(judge))
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Answer, Report, Step};
 use crate::declare::{CallableRef, Digest};
+use crate::interception::budget::nanos;
 use crate::interception::denial::DenialCode;
 use crate::interception::outcome::Basis;
 use crate::interception::stage::OnFailure;
@@ -100,7 +101,7 @@ impl ReportRecord {
 impl StepRecord {
     fn of(step: Step<'_>) -> Self {
         let answer = step.answer();
-        let elapsed = answer.was_called().then(|| super::nanos(step.elapsed()));
+        let elapsed = answer.was_called().then(|| nanos(step.elapsed()));
         Self {
             stage: step.stage().into(),
             registration: step.registration().into(),
