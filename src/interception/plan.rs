@@ -14,7 +14,7 @@ pub(super) use shape::{Registered, Shape, Stage};
 use super::evaluator::{AdmitCall, DecideCall, ResultCall};
 use super::outcome::Basis;
 use super::report::Report;
-use super::stage::{ResultPhase, StageKind};
+use super::stage::{ResultEnd, StageKind};
 use crate::declare::Digest;
 
 /// An immutable plan over contexts `C` and results `R`. Cheap to clone; shared by every proposal of its owner.
@@ -81,9 +81,9 @@ impl<C, R> Plan<C, R> {
 
     /// Whether a result stage that runs after this end has a registration.
     #[must_use]
-    pub fn has_result_stage(&self, end: ResultPhase) -> bool {
+    pub fn has_result_stage(&self, end: ResultEnd) -> bool {
         let judges =
-            |stage: &Stage| matches!(stage.spec.kind, StageKind::Result(phase) if phase.covers(end)) && stage.from < stage.to;
+            |stage: &Stage| matches!(stage.spec.kind, StageKind::Result(on) if on.covers(end)) && stage.from < stage.to;
         self.0.shape.stages.iter().any(judges)
     }
 

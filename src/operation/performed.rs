@@ -10,7 +10,7 @@ use super::permit::OpenPermit;
 use super::record::{self, ResultRecord};
 use super::{Audit, CompletionPlace, Failure, Granted, OperationStatus, Owner, OwnerPlan, Performance, Profile, ResultOf};
 use crate::clock::Deadline;
-use crate::interception::{Judged, ResultOutcome, ResultPhase, Withheld};
+use crate::interception::{Judged, ResultOutcome, ResultEnd, Withheld};
 
 /// An operation that was performed. Its result has not been looked at, and its end is not recorded yet.
 #[must_use = "dropped, the attempt is recorded as ambiguous"]
@@ -48,8 +48,8 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Performed<O, A, P> {
         let Self { mut attempt, granted, plan, open, performance } = self;
         let performance = Arc::new(performance);
         let phase = match &*performance {
-            Performance::Returned(_) => ResultPhase::Returned,
-            Performance::Failed(_) | Performance::TimedOut | Performance::Unknown { .. } => ResultPhase::Error,
+            Performance::Returned(_) => ResultEnd::Returned,
+            Performance::Failed(_) | Performance::TimedOut | Performance::Unknown { .. } => ResultEnd::Error,
         };
         if !plan.has_result_stage(phase) {
             let shown = Shown::Result { performance: Arc::clone(&performance), replaced: false };

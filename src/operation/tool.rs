@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Owner;
 use crate::declare::{CanonicalError, Digest, digest_of};
-use crate::interception::{Judged, ResultPhase, StageSpec};
+use crate::interception::{Judged, ResultOn, StageSpec};
 use crate::signal::Subject;
 
 /// The owner of tool calls.
@@ -60,8 +60,8 @@ impl Owner for ActionExecutor {
             StageSpec::transform(stage::USER_TRANSFORM),
             StageSpec::own_step(stage::PRE_CALL_EVIDENCE),
             StageSpec::own_step(stage::PERFORM),
-            StageSpec::result(stage::POST, ResultPhase::Returned),
-            StageSpec::result(stage::ERROR, ResultPhase::Error),
+            StageSpec::result(stage::POST, ResultOn::Returned),
+            StageSpec::result(stage::ERROR, ResultOn::Error),
             StageSpec::own_step(stage::TERMINAL_EVIDENCE),
             StageSpec::own_step(stage::PROJECTION),
         ]
