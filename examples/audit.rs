@@ -14,6 +14,7 @@ use tipstaff::state::{PageLimit, ReadFilter, SqliteStore};
 use tipstaff::{Runtime, Session, action_plan};
 
 #[tokio::main]
+#[expect(clippy::print_stdout, reason = "an example shows what happened")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let runtime = Runtime::builder()

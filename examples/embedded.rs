@@ -114,6 +114,7 @@ async fn agent(session: &Session, path: &str) -> bool {
 }
 
 #[tokio::main]
+#[expect(clippy::print_stdout, reason = "an example shows what happened")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let seen = Arc::new(AtomicUsize::new(0));

@@ -7,6 +7,7 @@ use tipstaff::operation::{ToolCall, stage};
 use tipstaff::{Runtime, action_plan};
 
 #[tokio::main]
+#[expect(clippy::print_stdout, reason = "an example shows what happened")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     const FORCE_PUSH: DenialCode = DenialCode::from_static("git.force_push");
     let guard = Registration::decide(

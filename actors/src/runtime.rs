@@ -51,7 +51,6 @@ struct Inner {
 }
 
 /// A plan builder for tool calls, with the stages of the action executor declared.
-#[must_use]
 pub fn action_plan(name: impl Into<Arc<str>>) -> PlanBuilder<ToolCall, tipstaff_core::operation::ResultOf<ActionExecutor>> {
     PlanBuilder::new(name, &ActionExecutor::stages())
 }

@@ -106,7 +106,6 @@ pub struct Signal {
 
 impl Signal {
     /// Begins a fact of a session. Without more it has a fresh identity, the role `host` and an empty payload.
-    #[must_use]
     pub fn builder(session: SessionId, kind: impl Into<SignalKind>, occurred_at: Timestamp) -> SignalBuilder {
         SignalBuilder(Self {
             id: SignalId::generate(),

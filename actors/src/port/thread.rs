@@ -39,7 +39,6 @@ impl<M: Send + 'static> ThreadMailbox<M> {
     }
 
     /// Finishes what is in hand, then waits up to `timeout` for a message. Blocks the thread; wakes for a message and for a close.
-    #[expect(clippy::should_implement_trait, reason = "an iterator has no timeout, and could not tell a close from a wait")]
     pub fn next(&mut self, timeout: Duration) -> Next<M> {
         self.finish();
         let consumer = self.consumer();

@@ -104,7 +104,7 @@ impl Replay {
             order: VecDeque::new(),
         };
         let mut events = 0;
-        while let Some(event) = reader.next() {
+        for event in reader.by_ref() {
             let line = run.event(event?).await?;
             events += 1;
             if events % CONFIRM_EVERY == 0 {
