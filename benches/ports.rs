@@ -59,7 +59,12 @@ impl RawCounter {
         Ok(done)
     }
 
-    async fn handle(&self, _myself: ActorRef<Raw>, message: Raw, done: &mut mpsc::UnboundedSender<()>) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        _myself: ActorRef<Raw>,
+        message: Raw,
+        done: &mut mpsc::UnboundedSender<()>,
+    ) -> Result<(), ActorProcessingErr> {
         match message {
             Raw::Count => {}
             Raw::Last => done.send(())?,
@@ -222,7 +227,8 @@ fn table(runtime: &Runtime, repeats: usize) {
     };
     for producers in [1, 4] {
         for size in SIZES {
-            let measured = compare(repeats, size, || port_sends(runtime, producers, size), || raw_casts(runtime, producers, size));
+            let measured =
+                compare(repeats, size, || port_sends(runtime, producers, size), || raw_casts(runtime, producers, size));
             line(&format!("message, {producers} producer(s), against raw cast"), size, measured, "<= 0.35x");
         }
     }

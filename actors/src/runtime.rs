@@ -16,6 +16,7 @@ use tipstaff_core::interception::{PlanBuilder, PlanError};
 use tipstaff_core::observation::{LossCounts, LossLedger};
 use tipstaff_core::operation::{ActionExecutor, Granted, IntoPerformance, Operation, Owner, OwnerPlan, ToolCall};
 use tipstaff_core::state::{Here, JournalReader, Store, StoreError};
+use tipstaff_core::telemetry;
 
 use crate::authorization::{OpenPermit, OpenPermits, Rulings};
 use crate::journal::{Health, Journal, WriterArguments};
@@ -353,7 +354,7 @@ impl Runtime {
 
     pub(crate) async fn stop_observer(&self, observer: ChildId, deadline: Deadline) {
         if let Err(error) = self.0.observation.stop_child(observer, deadline).await {
-            tracing::debug!(target: "tipstaff::observation", %error, "a session's observer was not stopped in time");
+            tracing::debug!(target: telemetry::OBSERVATION, %error, "a session's observer was not stopped in time");
         }
     }
 

@@ -237,10 +237,10 @@ impl Unusual {
         let registration = &*names[self.index as usize];
         match &self.outcome {
             Outcome::Isolated(failure) => {
-                tracing::warn!(registration, code = failure.code(), "subscriber failed; others are not touched");
+                tracing::warn!(target: crate::telemetry::DISPATCH, registration, code = failure.code(), "subscriber failed; others are not touched");
             }
             Outcome::PredicateFailed(failure) => {
-                tracing::warn!(registration, code = failure.code(), "condition failed; its subscriber was not called");
+                tracing::warn!(target: crate::telemetry::DISPATCH, registration, code = failure.code(), "condition failed; its subscriber was not called");
             }
             Outcome::Returned | Outcome::Cancelled | Outcome::TimedOut | Outcome::NotStarted(_) => {}
         }

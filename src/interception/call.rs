@@ -118,7 +118,7 @@ impl<A> Drop for Called<A> {
         if let Some(future) = self.0.take() {
             // A panic while cleaning up cannot change an answer any more.
             if caught(|| drop(future)).is_err() {
-                tracing::warn!("an interceptor panicked while its future was dropped");
+                tracing::warn!(target: crate::telemetry::INTERCEPTION, "an interceptor panicked while its future was dropped");
             }
         }
     }

@@ -412,7 +412,7 @@ impl<C: Judged> Chain<'_, C> {
 /// Logs a failure that its stage isolates.
 pub(super) fn isolated(shape: &Shape, registration: usize, reason: &str) {
     let registered = &shape.registrations[registration];
-    tracing::warn!(plan = %shape.name, stage = %registered.stage, registration = %registered.name, reason, "isolated interceptor");
+    tracing::warn!(target: crate::telemetry::INTERCEPTION, plan = %shape.name, stage = %registered.stage, registration = %registered.name, reason, "isolated interceptor");
 }
 
 /// What a decision breaks of its stage's contract (I-15).

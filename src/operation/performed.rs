@@ -10,7 +10,7 @@ use super::permit::OpenPermit;
 use super::record::{self, ResultRecord};
 use super::{Audit, CompletionPlace, Failure, Granted, OperationStatus, Owner, OwnerPlan, Performance, Profile, ResultOf};
 use crate::clock::Deadline;
-use crate::interception::{Judged, ResultOutcome, ResultEnd, Withheld};
+use crate::interception::{Judged, ResultEnd, ResultOutcome, Withheld};
 
 /// An operation that was performed. Its result has not been looked at, and its end is not recorded yet.
 #[must_use = "dropped, the attempt is recorded as ambiguous"]

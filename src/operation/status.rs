@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use crate::signal::LifecycleKind;
+use crate::telemetry;
 
 /// Where one attempt of an operation stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -168,7 +169,7 @@ impl StatusCell {
             }
             Err(found) => {
                 let refused = StatusRefused { found: OperationStatus::ALL[usize::from(found)], wanted };
-                tracing::error!(target: "tipstaff::operation", %refused, "a second end of one attempt was refused");
+                tracing::error!(target: telemetry::OPERATION, %refused, "a second end of one attempt was refused");
                 Err(refused)
             }
         }

@@ -17,6 +17,7 @@ use dashmap::DashMap;
 use tipstaff_core::id::{AttemptId, OperationId};
 use tipstaff_core::interception::{ChainOutcome, Denial, DenialCause, Denied};
 use tipstaff_core::operation::{Completion, CompletionPlace, Grant, Owner, OwnerPlan, Proposal, Ruling, Verdict};
+use tipstaff_core::telemetry;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -141,7 +142,7 @@ impl<O: Owner> Handler for Decider<O> {
             Proposing::Propose(proposal, reply) if !reply.is_closed() => self.decide(proposal, reply, context.doorbell()),
             Proposing::Propose(..) => {}
             Proposing::Complete(completion) => {
-                tracing::trace!(target: "tipstaff::authorization", owner = O::NAME, attempt = %completion.attempt, status = completion.status.as_str(), "a permit was completed");
+                tracing::trace!(target: telemetry::AUTHORIZATION, owner = O::NAME, attempt = %completion.attempt, status = completion.status.as_str(), "a permit was completed");
             }
         }
         Ok(())

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ractor::{ActorProcessingErr, ActorRef, SupervisionEvent};
 use tipstaff_core::observation::LossLedger;
 use tipstaff_core::state::{Here, InstanceIdentity, RuntimeInstance, Store, StoreError};
+use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -78,7 +79,7 @@ impl StateWriter {
         incarnation.mailbox.drain();
         let Some(ended) = incarnation.ended.take() else { return Ok(()) };
         if timeout(DRAIN, ended).await.is_err() {
-            tracing::error!(target: "tipstaff::journal", "the journal's queue was not written within {DRAIN:?}; what is left is counted as lost");
+            tracing::error!(target: telemetry::JOURNAL, "the journal's queue was not written within {DRAIN:?}; what is left is counted as lost");
             incarnation.mailbox.close();
         }
         Ok(())
@@ -106,7 +107,7 @@ fn start_thread(
         };
         let mut verdict = |of: &RuntimeInstance| here.judge(of);
         match writer.recover(&mut verdict) {
-            Ok(recovered) => tracing::debug!(target: "tipstaff::journal", ?recovered, "recovered"),
+            Ok(recovered) => tracing::debug!(target: telemetry::JOURNAL, ?recovered, "recovered"),
             Err(error) => {
                 let _gone = opened.send(Err(error));
                 return;

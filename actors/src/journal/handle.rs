@@ -8,6 +8,7 @@ use tipstaff_core::observation::{LossLedger, LossReason};
 use tipstaff_core::operation::{AuditUnavailable, Unrecorded};
 use tipstaff_core::signal::Signal;
 use tipstaff_core::state::{JournalReader, Store};
+use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
@@ -117,7 +118,7 @@ impl Health {
 
     pub(crate) fn refused(&self, reason: String) {
         if !self.0.refusing.load(Ordering::Acquire) {
-            tracing::error!(target: "tipstaff::journal", %reason, "the store refuses writes");
+            tracing::error!(target: telemetry::JOURNAL, %reason, "the store refuses writes");
         }
         *self.reason() = reason;
         self.0.refusing.store(true, Ordering::Release);
@@ -125,7 +126,7 @@ impl Health {
 
     pub(crate) fn accepted(&self) {
         if self.0.refusing.swap(false, Ordering::AcqRel) {
-            tracing::info!(target: "tipstaff::journal", "the store takes writes again");
+            tracing::info!(target: telemetry::JOURNAL, "the store takes writes again");
         }
     }
 

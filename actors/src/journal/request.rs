@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tipstaff_core::observation::{LossLedger, LossReason, Lost};
 use tipstaff_core::operation::Unrecorded;
 use tipstaff_core::signal::{Signal, SignalSeq};
+use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 
 /// Where a confirmation is awaited.
@@ -50,7 +51,7 @@ impl Entry {
     fn count(&mut self, reason: LossReason) {
         if !std::mem::replace(&mut self.settled, true) {
             self.ledger.record(self.fact.session(), reason, self.fact.occurred_at(), Lost::ONE);
-            tracing::warn!(target: "tipstaff::journal", session = %self.fact.session(), kind = %self.fact.kind(), reason = reason.as_str(), "a fact is lost");
+            tracing::warn!(target: telemetry::JOURNAL, session = %self.fact.session(), kind = %self.fact.kind(), reason = reason.as_str(), "a fact is lost");
         }
     }
 

@@ -17,6 +17,7 @@ use tipstaff_core::id::{SessionId, SignalId};
 use tipstaff_core::observation::{GapRecord, LossLedger, LossReason, Lost};
 use tipstaff_core::operation::Unrecorded;
 use tipstaff_core::state::{AppendError, Appended, Gap, GapReason, JournalWrite, JournalWriter, StoreError};
+use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 
 use super::handle::Health;
@@ -57,7 +58,7 @@ impl WriterThread {
         }
         self.write_gaps();
         if let Err(error) = self.writer.end() {
-            tracing::warn!(target: "tipstaff::journal", %error, "the record of this instance was not closed; recovery will judge it by its process");
+            tracing::warn!(target: telemetry::JOURNAL, %error, "the record of this instance was not closed; recovery will judge it by its process");
         }
     }
 
@@ -125,7 +126,7 @@ impl WriterThread {
     /// Writes a group, once more if the store fails: under the same identities, so that what was committed answers with its first position.
     fn write(&mut self, group: &[JournalWrite]) -> Result<Vec<Result<Appended, AppendError>>, StoreError> {
         self.writer.commit(group).or_else(|first| {
-            tracing::warn!(target: "tipstaff::journal", error = %first, "a group was not committed; writing it once more");
+            tracing::warn!(target: telemetry::JOURNAL, error = %first, "a group was not committed; writing it once more");
             self.writer.commit(group)
         })
     }
@@ -152,7 +153,7 @@ impl WriterThread {
         self.write_gaps();
         for (what, done) in [("touch", self.writer.touch()), ("checkpoint", self.writer.checkpoint_when_idle())] {
             if let Err(error) = done {
-                tracing::debug!(target: "tipstaff::journal", what, %error, "upkeep in the quiet failed; it is tried again");
+                tracing::debug!(target: telemetry::JOURNAL, what, %error, "upkeep in the quiet failed; it is tried again");
             }
         }
     }

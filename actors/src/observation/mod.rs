@@ -10,3 +10,4 @@ mod observer;
 pub(crate) use admission::{Admission, AdmissionParts, Wants};
 pub use audit::SessionAudit;
 pub(crate) use observer::{Emission, Observer};
+pub use tipstaff_core::observation::*;

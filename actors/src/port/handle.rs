@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tipstaff_core::clock::Deadline;
+use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -227,7 +228,7 @@ impl<M> Port<M> {
     }
 
     fn report_self_wait(&self, what: &'static str) {
-        tracing::error!(target: "tipstaff::port", port = self.name(), what, "a handler would wait for its own port: refused at once");
+        tracing::error!(target: telemetry::PORT, port = self.name(), what, "a handler would wait for its own port: refused at once");
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::poison::Poison;
+use tipstaff_core::telemetry;
 
 pub(super) struct Shared<M> {
     pub(super) name: Arc<str>,
@@ -47,7 +48,7 @@ impl<M> Shared<M> {
         self.core.crashed(messages);
         let Some(poison) = &self.poison else { return };
         for key in poison.crashed(keys) {
-            tracing::error!(target: "tipstaff::port", port = &*self.name, key, "poison: messages with this key are set aside from now on");
+            tracing::error!(target: telemetry::PORT, port = &*self.name, key, "poison: messages with this key are set aside from now on");
         }
     }
 }

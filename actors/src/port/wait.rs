@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tipstaff_core::clock::Deadline;
+use tipstaff_core::telemetry;
 use tokio::time::{Instant, sleep_until};
 
 use super::serving;
@@ -62,7 +63,7 @@ impl<M> Drop for InLine<'_, M> {
 fn report<M>(shared: &Shared<M>, waited: Duration) {
     let snapshot = shared.core.snapshot();
     tracing::warn!(
-        target: "tipstaff::port",
+        target: telemetry::PORT,
         port = &*shared.name,
         waiter = &*serving::name(),
         waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),

@@ -16,7 +16,7 @@ use super::child::ChildId;
 use super::end::End;
 
 /// The target of supervision's `tracing` events.
-pub(crate) const TARGET: &str = "tipstaff::supervision";
+pub(crate) const TARGET: &str = tipstaff_core::telemetry::SUPERVISION;
 
 /// One thing that happened to one child.
 #[derive(Debug, Clone)]
