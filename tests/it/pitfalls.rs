@@ -130,7 +130,8 @@ fn every_pitfall_names_its_tests() {
 /// The check itself can fail.
 #[test]
 fn a_name_that_is_no_test_is_found_out() {
-    let source = "#[tokio::test(start_paused = true)]\nasync fn one() {}\n#[test]\nfn two() {}\nfn three() {}\n// #[test]\n// fn four() {}";
+    let source = "#[tokio::test(start_paused = true)]\nasync fn one() {}\n#[test]\nfn two() {}\n\
+                  fn three() {}\n// #[test]\n// fn four() {}";
     assert!(is_test(source, "one") && is_test(source, "two"));
     assert!(!is_test(source, "three") && !is_test(source, "four") && !is_test(source, "tw"));
 }

@@ -1,7 +1,7 @@
 //! What happens to children, told to those who watch: a bounded stream of typed reports, and `tracing` events beside it.
 //!
-//! A supervisor never waits for a watcher. A report that finds no room is dropped and counted; the next one that finds room is
-//! preceded by nothing, so that a watcher compares [`ReportStream::lost`] where gaps matter.
+//! A supervisor never waits for a watcher: a report that finds no room is dropped and counted. A watcher for whom gaps
+//! matter looks at [`ReportStream::lost`], and asks the supervisor for its state.
 //!
 //! `tracing` events have the target `tipstaff::supervision` and the fields `supervisor`, `child`, and those of the report.
 

@@ -42,7 +42,8 @@ struct Slot {
     stop_replies: Vec<oneshot::Sender<bool>>,
 }
 
-/// The state of one incarnation. Dropping it, in order or by a kill, aborts the helper tasks and tells those whom nobody else will tell.
+/// The state of one incarnation. Dropping it, in order or by a kill, aborts the helper tasks and tells those whom
+/// nobody else will tell.
 pub(crate) struct Incarnation {
     myself: ActorRef<()>,
     spec: Arc<SupervisorSpec>,
@@ -123,7 +124,8 @@ impl Incarnation {
         self.shared.ring();
     }
 
-    /// The last step of whatever was done: tells the status, and after a spent budget stops the children and fails, which the level above sees.
+    /// The last step of whatever was done: tells the status, and after a spent budget stops the children and fails, which the
+    /// level above sees.
     pub(crate) async fn conclude(&mut self) -> Result<(), ActorProcessingErr> {
         self.publish();
         if self.kernel.ending().is_none() {

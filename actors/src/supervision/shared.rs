@@ -1,4 +1,5 @@
-//! What the handles and the incarnations of one supervisor share: the queue of requests, the status, and the way to whichever actor runs.
+//! What the handles and the incarnations of one supervisor share: the queue of requests, the status, and the way
+//! to whichever actor runs.
 //!
 //! The queue belongs here and not to the actor, so that handles and waiting requests survive a restart of the supervisor.
 

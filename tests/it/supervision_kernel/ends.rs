@@ -80,9 +80,8 @@ async fn the_host_sees_the_roots_end_and_no_childs() {
     host.drain_and_wait(None).await.unwrap();
     assert_eq!(
         log.lines_with("host"),
-        [
-            "host saw a failure: supervisor \"root\" ended: child \"a\" spent the restart budget, at last it failed: failed as told"
-        ],
+        ["host saw a failure: supervisor \"root\" ended: child \"a\" spent the restart budget, \
+             at last it failed: failed as told"],
     );
     let Hosted { host, tree, log, .. } = hosted().await;
     tree.shutdown(soon()).await.unwrap();
@@ -90,8 +89,8 @@ async fn the_host_sees_the_roots_end_and_no_childs() {
     assert_eq!(log.lines_with("host"), ["host saw an end: Some(\"shutdown\")"]);
 }
 
-/// A killed host takes the tree with it: no task is left, starts and waits included, and every owner is told that its child is
-/// gone.
+/// A killed host takes the tree with it: no task is left, starts, stops and waits included, and every owner is told that its
+/// child is gone.
 #[tokio::test(start_paused = true)]
 async fn a_killed_host_leaves_no_orphan_task() {
     for how in ["kill", "stop", "root killed"] {
@@ -103,6 +102,7 @@ async fn a_killed_host_leaves_no_orphan_task() {
         let (below, handle) = ChildSpec::supervisor(Restart::Permanent, below);
         let spec = spec
             .backoff(tipstaff::supervision::Backoff::exponential(600 * SECOND, 600 * SECOND))
+            .max_dynamic(1)
             .child(below)
             .child(waits.spec(Restart::Permanent))
             .child(hangs.spec(Restart::Permanent).start_timeout(3_000 * SECOND));
@@ -111,9 +111,12 @@ async fn a_killed_host_leaves_no_orphan_task() {
         watch.restarted("waits", 0).await;
         let dynamic = Site::new("dynamic", &log);
         handle.start_child(dynamic.spec(Restart::Permanent), soon()).await.unwrap();
+        let stops = Site::new("stops", &log).stop_takes(6_000 * SECOND);
+        let id = tree.start_child(stops.spec(Restart::Temporary).stop_timeout(Duration::MAX), soon()).await.unwrap();
+        tree.stop_child(id, Deadline::after(SECOND)).await.unwrap_err();
         waits.tell(Do::Panic);
         watch.until(|report| matches!(report.what, ReportKind::BackingOff { .. })).await;
-        assert!(tree.status().tasks >= 2, "a start and a wait are under way");
+        assert_eq!(tree.status().tasks, 3, "a start, a stop and a wait are under way");
 
         match how {
             "kill" => host.kill(),
@@ -127,7 +130,7 @@ async fn a_killed_host_leaves_no_orphan_task() {
         alive_tasks_become(0).await;
         let mut gone = log.lines_with("gone");
         gone.sort();
-        assert_eq!(gone, ["dynamic gone", "hangs gone", "waits gone", "well gone"], "{how}");
+        assert_eq!(gone, ["dynamic gone", "hangs gone", "stops gone", "waits gone", "well gone"], "{how}");
         assert!(matches!(tree.status().phase, SupervisorPhase::Ended(EndCause::Killed)), "{how}: {tree:?}");
         assert!(matches!(handle.status().phase, SupervisorPhase::Ended(_)), "{how}: {handle:?}");
         tree.shutdown(soon()).await.unwrap();

@@ -44,8 +44,8 @@ async fn each_strategy_restarts_what_it_says() {
     }
 }
 
-/// Two incarnations never overlap: the next start begins when the state of the last one, and all it held, has been dropped, however
-/// long that takes. The supervisor has heard of the failure before, and serves meanwhile.
+/// Two incarnations never overlap: the next start begins when the state of the last one, and all it held, has been dropped,
+/// however long that takes. The supervisor has heard of the failure before, and serves meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn the_next_incarnation_starts_after_the_last_state_is_dropped() {
     let log = Log::default();
@@ -82,7 +82,7 @@ async fn a_shutdown_waits_for_the_tasks_of_children_that_are_forgotten() {
     };
     let (text, ()) = tokio::join!(shutdown, async {
         // Long after the supervisor has nothing else to wait for.
-        while !matches!(tree.status().phase, SupervisorPhase::Stopping) {
+        while matches!(tree.status().phase, SupervisorPhase::Starting | SupervisorPhase::Up) {
             tokio::task::yield_now().await;
         }
         for _ in 0..200 {
