@@ -15,6 +15,8 @@ mod layering;
 #[cfg(test)]
 mod ports;
 #[cfg(test)]
+mod rig;
+#[cfg(test)]
 mod shell_lines;
 #[cfg(test)]
 mod store_conformance;
