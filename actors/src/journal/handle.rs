@@ -25,7 +25,13 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn new(port: Port<Request>, health: Health, ledger: LossLedger, store: Arc<dyn Store>, reader: Arc<dyn JournalReader>) -> Self {
+    pub(crate) fn new(
+        port: Port<Request>,
+        health: Health,
+        ledger: LossLedger,
+        store: Arc<dyn Store>,
+        reader: Arc<dyn JournalReader>,
+    ) -> Self {
         Self { port, health, ledger, store, reader }
     }
 
@@ -62,13 +68,14 @@ impl Journal {
 
     /// Submits a fact into a reserved place, or tries without one. What is not admitted is counted.
     pub(crate) fn submit(&self, fact: Arc<Signal>, place: Option<&mut Reservation<Request>>, confirm: Option<Confirm>) {
-        let request = Request::Append(Entry::new(fact, confirm, self.ledger.clone()));
+        let request = Request::Append(Entry::new(fact, confirm, self.ledger.clone(), self.health.clone()));
         let sent = match place {
             Some(place) => place.send(request),
             None => self.port.try_send(request),
         };
         if let Err(refused) = sent {
-            let reason = if matches!(refused, crate::port::SendError::Closed(_)) { LossReason::StoreAbsent } else { LossReason::NoRoom };
+            let reason =
+                if matches!(refused, crate::port::SendError::Closed(_)) { LossReason::StoreAbsent } else { LossReason::NoRoom };
             if let Request::Append(entry) = refused.into_message() {
                 entry.lost(reason, Unrecorded::Refused { reason: "the journal's port took no more facts".to_owned() });
             }
@@ -92,7 +99,10 @@ impl Journal {
     }
 }
 
-/// Whether the store takes writes, as its last answer said. Shared between the writer and those who ask before they propose.
+/// Attempts that may be owed an end at the same time. Those beyond are closed by the recovery of a later runtime.
+const MAX_OWED: usize = 4096;
+
+/// What the writer and the handles share: whether the store takes writes, as its last answer said, and which attempts are owed an end.
 #[derive(Clone, Default)]
 pub(crate) struct Health(Arc<Inner>);
 
@@ -100,6 +110,8 @@ pub(crate) struct Health(Arc<Inner>);
 struct Inner {
     refusing: AtomicBool,
     reason: Mutex<String>,
+    /// The closing facts that were lost (I-17). Held for one push or one take.
+    owed: Mutex<Vec<Arc<Signal>>>,
 }
 
 impl Health {
@@ -120,6 +132,19 @@ impl Health {
         if self.0.refusing.swap(false, Ordering::AcqRel) {
             tracing::info!(target: "tipstaff::journal", "the store takes writes again");
         }
+    }
+
+    /// A closing fact was lost.
+    pub(crate) fn owe_end(&self, lost: Arc<Signal>) {
+        let mut owed = self.0.owed.lock().unwrap_or_else(PoisonError::into_inner);
+        if owed.len() < MAX_OWED {
+            owed.push(lost);
+        }
+    }
+
+    /// The closing facts that were lost since.
+    pub(crate) fn take_owed(&self) -> Vec<Arc<Signal>> {
+        std::mem::take(&mut *self.0.owed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn reason(&self) -> std::sync::MutexGuard<'_, String> {
