@@ -58,16 +58,20 @@ pub struct OpenPermit {
 
 /// The open permits of one owner.
 #[derive(Clone, Default)]
-pub struct OpenPermits(Arc<DashMap<AttemptId, (OperationId, Instant)>>);
+pub(crate) struct OpenPermits(Arc<DashMap<AttemptId, (OperationId, Instant)>>);
 
 impl OpenPermits {
     /// Every open permit, in no order.
     #[must_use]
-    pub fn list(&self) -> Vec<OpenPermit> {
+    pub(crate) fn list(&self) -> Vec<OpenPermit> {
         let now = Instant::now();
         let open = |entry: dashmap::mapref::multiple::RefMulti<'_, AttemptId, (OperationId, Instant)>| {
             let (operation, since) = entry.value();
-            OpenPermit { operation: operation.clone(), attempt: entry.key().clone(), open_for: now.saturating_duration_since(*since) }
+            OpenPermit {
+                operation: operation.clone(),
+                attempt: entry.key().clone(),
+                open_for: now.saturating_duration_since(*since),
+            }
         };
         self.0.iter().map(open).collect()
     }
@@ -208,4 +212,3 @@ impl Drop for Place {
         }
     }
 }
-
