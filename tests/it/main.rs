@@ -13,6 +13,10 @@ mod journal_durability;
 #[cfg(test)]
 mod layering;
 #[cfg(test)]
+mod operation_way;
+#[cfg(test)]
+mod planes;
+#[cfg(test)]
 mod ports;
 #[cfg(test)]
 mod rig;

@@ -10,7 +10,7 @@ use tipstaff::clock::Deadline;
 use tipstaff::declare::CallableRef;
 use tipstaff::id::{OperationId, SessionId};
 use tipstaff::interception::{Decision, DenialCode, InterceptError, Registration, Turn};
-use tipstaff::operation::{ActionExecutor, OwnerPlan, ResultOf, ToolCall, stage};
+use tipstaff::operation::{ActionExecutor, Granted, OwnerPlan, ResultOf, ToolCall, stage};
 use tipstaff::signal::{Signal, SignalKind, SignalSeq};
 use tipstaff::state::{Durability, JournalReader, PageLimit, ReadFilter, Recorded, SqliteOptions, SqliteStore};
 use tipstaff::testing::Faults;
@@ -68,6 +68,11 @@ pub(crate) fn waits(name: &str, begun: &Latch, gate: &Latch) -> Guard {
             Decision::<ToolCall>::proceed()
         }
     })
+}
+
+/// What most calls do.
+pub(crate) async fn done(_granted: Granted<ActionExecutor>) -> Body {
+    Ok(json!("done"))
 }
 
 /// A transform that makes the arguments anew.
