@@ -61,6 +61,9 @@ fn wrong_orders_do_not_compile() {
     let mut expected = BTreeMap::new();
     for entry in fs::read_dir(root.join("tests/ui")).expect("tests/ui is readable") {
         let path = entry.expect("its entries are readable").path();
+        if path.is_dir() {
+            continue; // What the programs share.
+        }
         let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
         let text = fs::read_to_string(&path).expect("the program is readable");
         manifest.push_str(&format!("[[bin]]\nname = {name:?}\npath = {path:?}\n"));

@@ -311,7 +311,8 @@ impl Session {
         self.0.runtime.ledger().session(self.id())
     }
 
-    /// Emissions that its subscribers missed, because the observer's port was full or its observer degraded. The journal did not miss them.
+    /// Emissions that its subscribers missed, wholly or in part: the observer's port was full, or the observer was degraded or crashed with them. The
+    /// journal did not miss them.
     #[must_use]
     pub fn undelivered(&self) -> u64 {
         self.0.admission.undelivered()

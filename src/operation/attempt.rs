@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::contained::contained;
 use super::record::{self, ClosedRecord, End};
 use super::{
     Audit, ClosingPlace, Granted, Operation, OperationOutcome, OperationStatus, Owner, RecordState, StatusCell, Unrecorded,
@@ -129,10 +130,11 @@ pub(super) fn fact<O: Owner, A: Audit>(
     payload_type: &'static str,
     record: &impl serde::Serialize,
 ) -> Signal {
-    let payload = record::payload(payload_type, record).unwrap_or_else(|error| {
-        let why = serde_json::json!({ "unwritable": error.to_string() });
-        Payload::from_value(PayloadType::shipped("tipstaff.unwritable", 1), why)
-    });
+    let payload = match contained(|| record::payload(payload_type, record)) {
+        Ok(Ok(payload)) => payload,
+        Ok(Err(error)) => unwritable(&error.to_string()),
+        Err(panic) => unwritable(&panic),
+    };
     let mut signal = Signal::builder(audit.session().clone(), kind, audit.now())
         .operation(operation.id.clone())
         .attempt(operation.attempt.clone())
@@ -141,10 +143,14 @@ pub(super) fn fact<O: Owner, A: Audit>(
     if let Some(invocation) = &operation.invocation {
         signal = signal.invocation(invocation.clone());
     }
-    if let Some(subject) = O::subject(&operation.context) {
+    if let Ok(Some(subject)) = contained(|| O::subject(&operation.context)) {
         signal = signal.subject(subject);
     }
     signal.build()
+}
+
+fn unwritable(why: &str) -> Payload {
+    Payload::from_value(PayloadType::shipped("tipstaff.unwritable", 1), serde_json::json!({ "unwritable": why }))
 }
 
 impl<O: Owner, A: Audit> Drop for Attempt<O, A> {

@@ -7,6 +7,7 @@
 mod answer;
 mod attempt;
 mod audit;
+mod contained;
 mod owner;
 mod perform;
 mod performance;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::answer::{Answer, End};
 use super::attempt::{Attempt, fact};
+use super::contained::contained;
 use super::performance::FailureClass;
 use super::record::{self, DeferralRecord, EscalationRecord, ProposedRecord};
 use super::{
@@ -23,7 +24,7 @@ use super::{
     Permit, Proposal, RecordState, Ruling, StatusCell, Verdict,
 };
 use crate::clock::Deadline;
-use crate::declare::{CanonicalError, Digest};
+use crate::declare::Digest;
 use crate::interception::{Denial, DenialCause, Judged};
 use crate::signal::LifecycleKind;
 
@@ -62,7 +63,8 @@ where
 #[must_use = "dropped, the attempt is recorded as cancelled"]
 pub struct Proposed<O: Owner, A: Audit> {
     attempt: Attempt<O, A>,
-    digest: Result<Digest, CanonicalError>,
+    /// Why there is none, if so: the value has no canonical form, or its code panicked.
+    digest: Result<Digest, String>,
     deadline: Deadline,
 }
 
@@ -76,7 +78,10 @@ impl<O: Owner, A: Audit> Proposed<O, A> {
     /// Cancel safe: until it returns, nothing is on record.
     pub async fn submit(operation: Operation<O::Context>, audit: A) -> Result<Self, Answer<O>> {
         let deadline = Deadline::after(operation.ruling_budget);
-        let digest = operation.context.digest();
+        let digest = match contained(|| operation.context.digest()) {
+            Ok(digest) => digest.map_err(|error| error.to_string()),
+            Err(panic) => Err(format!("the digest of the proposed value panicked: {panic}")),
+        };
         let requested = digest.as_ref().ok().copied();
         let proposal = || {
             let record = ProposedRecord::<O> {
@@ -110,7 +115,7 @@ impl<O: Owner, A: Audit> Proposed<O, A> {
         let Self { mut attempt, digest, deadline } = self;
         let digest = match digest {
             Ok(digest) => digest,
-            Err(error) => return Err(attempt.close_denied(Denial::by_host(DenialCause::ContextInvalid, error.to_string()))),
+            Err(error) => return Err(attempt.close_denied(Denial::by_host(DenialCause::ContextInvalid, error))),
         };
         let proposal = Proposal {
             operation: attempt.operation.id.clone(),

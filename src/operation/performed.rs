@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::answer::{Answer, End};
 use super::attempt::Attempt;
+use super::contained::contained;
 use super::performance::FailureClass;
 use super::permit::OpenPermit;
 use super::record::{self, ResultRecord};
@@ -45,7 +46,8 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Performed<O, A, P> {
     /// # Cancel safety
     /// Dropping the future records the attempt as ambiguous.
     pub async fn review(self) -> Reviewed<O, A, P> {
-        let Self { mut attempt, granted, plan, open, performance } = self;
+        // Dropped in reverse: the attempt ends before its owner is told.
+        let Self { open, plan, granted, performance, mut attempt } = self;
         let performance = Arc::new(performance);
         let phase = match &*performance {
             Performance::Returned(_) => ResultEnd::Returned,
@@ -77,9 +79,9 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Reviewed<O, A, P> {
     /// # Cancel safety
     /// The closing fact is submitted at the first poll; dropping the future after it loses only the answer.
     pub async fn record(self) -> Answer<O> {
-        let Self { attempt, performance, shown, open } = self;
+        let Self { open, performance, shown, attempt } = self;
         let status = status_of(&performance);
-        let digest = attempt.audit.is_watched().then(|| performance.digest().ok()).flatten();
+        let digest = if attempt.audit.is_watched() { contained(|| performance.digest().ok()).ok().flatten() } else { None };
         let mut record = record::End::default();
         match &*performance {
             Performance::Failed(failure) => record.failure = Some(failure),

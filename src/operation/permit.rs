@@ -10,6 +10,7 @@ use tokio::time::timeout_at;
 
 use super::answer::Answer;
 use super::attempt::{Attempt, fact};
+use super::contained::panic_text;
 use super::performance::FailureClass;
 use super::record::EvidenceRecord;
 use super::{
@@ -201,7 +202,8 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Permit<O, A, P> {
         Fut: Future<Output = R> + Send,
         R: IntoPerformance<O::Output>,
     {
-        let Self { attempt, granted, plan, open } = self;
+        // Dropped in reverse: the attempt ends before its owner is told.
+        let Self { open, plan, granted, attempt } = self;
         // A refusal is reported by the cell. It cannot happen: a permit exists once, and its attempt was pending.
         let _refused = attempt.status.set(OperationStatus::Running);
         let view = granted.clone();
@@ -213,8 +215,7 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Permit<O, A, P> {
                 Err(_elapsed) => Ok(Performance::TimedOut),
             },
         };
-        let performance =
-            ended.unwrap_or_else(|panic| Performance::Failed(Failure::of(FailureClass::Panic, panic_text(&*panic))));
+        let performance = ended.unwrap_or_else(|panic| Performance::Failed(Failure::of(FailureClass::Panic, panic_text(panic))));
         Performed { attempt, granted, plan, open, performance: performance.map(Arc::new) }
     }
 }
@@ -223,9 +224,4 @@ impl<O: Owner, A: Audit, P: CompletionPlace> fmt::Debug for Permit<O, A, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit").field("attempt", &self.attempt).field("granted", &self.granted).finish_non_exhaustive()
     }
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a text").to_owned()
 }

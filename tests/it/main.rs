@@ -17,9 +17,15 @@ mod journal_durability;
 #[cfg(test)]
 mod layering;
 #[cfg(test)]
+mod operation_way;
+#[cfg(test)]
 mod pitfalls;
 #[cfg(test)]
+mod planes;
+#[cfg(test)]
 mod ports;
+#[cfg(test)]
+mod rig;
 #[cfg(test)]
 mod shell_lines;
 #[cfg(test)]

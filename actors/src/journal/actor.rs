@@ -98,8 +98,9 @@ fn start_thread(
     let work = move || {
         // Dropped last, also by a panic: the actor looks at what became of the thread.
         let _tell = Tell(actor);
-        let mut writer = match store.open_writer(&instance) {
-            Ok(writer) => writer,
+        let opening = store.open_writer(&instance).and_then(|writer| Ok((writer, store.reader()?)));
+        let (mut writer, reader) = match opening {
+            Ok(both) => both,
             Err(error) => {
                 let _gone = opened.send(Err(error));
                 return;
@@ -114,7 +115,7 @@ fn start_thread(
             }
         }
         let _gone = opened.send(Ok(()));
-        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger }.run();
+        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader }.run();
         let _gone = done.send(());
     };
     std::thread::Builder::new().name("tipstaff-journal".to_owned()).spawn(work).map(drop)

@@ -69,7 +69,7 @@ impl Journal {
 
     /// Submits a fact into a reserved place, or tries without one. What is not admitted is counted.
     pub(crate) fn submit(&self, fact: Arc<Signal>, place: Option<&mut Reservation<Request>>, confirm: Option<Confirm>) {
-        let request = Request::Append(Entry::new(fact, confirm, self.ledger.clone()));
+        let request = Request::Append(Entry::new(fact, confirm, self.ledger.clone(), self.health.clone()));
         let sent = match place {
             Some(place) => place.send(request),
             None => self.port.try_send(request),
@@ -100,7 +100,10 @@ impl Journal {
     }
 }
 
-/// Whether the store takes writes, as its last answer said. Shared between the writer and those who ask before they propose.
+/// Attempts that may be owed an end at the same time. Those beyond are closed by the recovery of a later runtime.
+const MAX_OWED: usize = 4096;
+
+/// What the writer and the handles share: whether the store takes writes, as its last answer said, and which attempts are owed an end.
 #[derive(Clone, Default)]
 pub(crate) struct Health(Arc<Inner>);
 
@@ -108,6 +111,8 @@ pub(crate) struct Health(Arc<Inner>);
 struct Inner {
     refusing: AtomicBool,
     reason: Mutex<String>,
+    /// The closing facts that were lost (I-17). Held for one push or one take.
+    owed: Mutex<Vec<Arc<Signal>>>,
 }
 
 impl Health {
@@ -128,6 +133,19 @@ impl Health {
         if self.0.refusing.swap(false, Ordering::AcqRel) {
             tracing::info!(target: telemetry::JOURNAL, "the store takes writes again");
         }
+    }
+
+    /// A closing fact was lost.
+    pub(crate) fn owe_end(&self, lost: Arc<Signal>) {
+        let mut owed = self.0.owed.lock().unwrap_or_else(PoisonError::into_inner);
+        if owed.len() < MAX_OWED {
+            owed.push(lost);
+        }
+    }
+
+    /// The closing facts that were lost since.
+    pub(crate) fn take_owed(&self) -> Vec<Arc<Signal>> {
+        std::mem::take(&mut *self.0.owed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn reason(&self) -> std::sync::MutexGuard<'_, String> {

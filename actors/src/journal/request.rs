@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use tipstaff_core::observation::{LossLedger, LossReason, Lost};
 use tipstaff_core::operation::Unrecorded;
-use tipstaff_core::signal::{Signal, SignalSeq};
+use tipstaff_core::signal::{LifecycleKind, Signal, SignalSeq};
 use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
+
+use super::handle::Health;
 
 /// Where a confirmation is awaited.
 pub(crate) type Confirm = oneshot::Sender<Result<SignalSeq, Unrecorded>>;
@@ -19,17 +21,19 @@ pub(crate) enum Request {
     Barrier(oneshot::Sender<()>),
 }
 
-/// A fact on its way to the journal. Dropped before its end is known, it counts itself as lost: no path can lose it in silence (P-2).
+/// A fact on its way to the journal. Dropped before its end is known, it counts itself as lost: no path can lose it in silence (P-2). A closing fact
+/// that is lost leaves its attempt owed an end (I-17).
 pub(crate) struct Entry {
     fact: Arc<Signal>,
     confirm: Option<Confirm>,
     ledger: LossLedger,
+    health: Health,
     settled: bool,
 }
 
 impl Entry {
-    pub(crate) fn new(fact: Arc<Signal>, confirm: Option<Confirm>, ledger: LossLedger) -> Self {
-        Self { fact, confirm, ledger, settled: false }
+    pub(crate) fn new(fact: Arc<Signal>, confirm: Option<Confirm>, ledger: LossLedger, health: Health) -> Self {
+        Self { fact, confirm, ledger, health, settled: false }
     }
 
     pub(crate) fn fact(&self) -> &Arc<Signal> {
@@ -51,6 +55,10 @@ impl Entry {
     fn count(&mut self, reason: LossReason) {
         if !std::mem::replace(&mut self.settled, true) {
             self.ledger.record(self.fact.session(), reason, self.fact.occurred_at(), Lost::ONE);
+            // What the store refused for its content has an end already, or cannot have one.
+            if reason != LossReason::Refused && self.fact.kind().lifecycle().is_some_and(LifecycleKind::closes_operation) {
+                self.health.owe_end(Arc::clone(&self.fact));
+            }
             tracing::warn!(target: telemetry::JOURNAL, session = %self.fact.session(), kind = %self.fact.kind(), reason = reason.as_str(), "a fact is lost");
         }
     }

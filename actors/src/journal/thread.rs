@@ -3,7 +3,7 @@
 //! | it finds            | it does                                                                     |
 //! |---------------------|-----------------------------------------------------------------------------|
 //! | requests            | commits them as one group, answers each, then looks again                   |
-//! | nothing for a while | writes owed gaps, notes that it is alive, folds the write-ahead log          |
+//! | nothing for a while | writes owed gaps and ends, notes that it is alive, folds the write-ahead log          |
 //! | a closed port       | closes the record of its instance and ends                                  |
 //!
 //! | the store says         | the facts of the group                                                        |
@@ -11,12 +11,14 @@
 //! | committed              | are recorded; a refused one is lost and counted                               |
 //! | it failed              | are written once more under the same identities, then lost and counted       |
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tipstaff_core::id::{SessionId, SignalId};
 use tipstaff_core::observation::{GapRecord, LossLedger, LossReason, Lost};
 use tipstaff_core::operation::Unrecorded;
-use tipstaff_core::state::{AppendError, Appended, Gap, GapReason, JournalWrite, JournalWriter, StoreError};
+use tipstaff_core::signal::{EmitterRole, LifecycleKind, Payload, PayloadType, Signal};
+use tipstaff_core::state::{AppendError, Appended, Gap, GapReason, JournalReader, JournalWrite, JournalWriter, StoreError};
 use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 
@@ -37,6 +39,7 @@ pub(super) struct WriterThread {
     pub(super) mailbox: ThreadMailbox<Request>,
     pub(super) health: Health,
     pub(super) ledger: LossLedger,
+    pub(super) reader: Arc<dyn JournalReader>,
 }
 
 impl WriterThread {
@@ -147,6 +150,30 @@ impl WriterThread {
                 }
             }
         }
+        self.close_owed();
+    }
+
+    /// Closes the attempts whose closing fact was lost and whose proposal is on record: nobody who reads the journal can know how they ended (I-17).
+    fn close_owed(&mut self) {
+        for lost in self.health.take_owed() {
+            let closed = match self.is_open(&lost) {
+                Ok(true) => self.writer.commit(&[JournalWrite::Append(Arc::new(ambiguous(&lost)))]).map(|answers| {
+                    // Any other refusal means that the attempt has its end.
+                    !answers.iter().any(|answer| matches!(answer, Err(AppendError::Unavailable(_))))
+                }),
+                Ok(false) => Ok(true),
+                Err(error) => Err(error),
+            };
+            if !matches!(closed, Ok(true)) {
+                self.health.owe_end(lost);
+            }
+        }
+    }
+
+    fn is_open(&self, closing: &Signal) -> Result<bool, StoreError> {
+        let (Some(operation), Some(attempt)) = (closing.operation(), closing.attempt()) else { return Ok(false) };
+        let row = self.reader.attempt(operation, attempt)?;
+        Ok(row.is_some_and(|row| row.proposed.is_some() && row.closed.is_none()))
     }
 
     fn use_the_quiet(&mut self) {
@@ -157,6 +184,26 @@ impl WriterThread {
             }
         }
     }
+}
+
+/// The closing fact in the place of one that was lost. It names what was lost, so that a reader can tell a lost denial from a lost completion.
+fn ambiguous(lost: &Signal) -> Signal {
+    let value = serde_json::json!({ "cause": "closing_fact_lost", "lost": lost.kind(), "lost_id": lost.id() });
+    let shape = PayloadType::new("tipstaff.operation_ambiguous", 1).expect("the literal is a plain name");
+    let role = EmitterRole::new("journal").expect("the literal is a plain name");
+    let mut fact = Signal::builder(lost.session().clone(), LifecycleKind::OperationAmbiguous, lost.occurred_at())
+        .role(role)
+        .payload(Payload::from_value(shape, value));
+    if let (Some(operation), Some(attempt)) = (lost.operation(), lost.attempt()) {
+        fact = fact.operation(operation.clone()).attempt(attempt.clone());
+    }
+    if let Some(invocation) = lost.invocation() {
+        fact = fact.invocation(invocation.clone());
+    }
+    if let Some(subject) = lost.subject() {
+        fact = fact.subject(subject.clone());
+    }
+    fact.build()
 }
 
 fn gap(session: &SessionId, record: &GapRecord) -> JournalWrite {

@@ -9,5 +9,5 @@ mod observer;
 
 pub(crate) use admission::{Admission, AdmissionParts, Wants};
 pub use audit::SessionAudit;
-pub(crate) use observer::{Emission, Observer};
+pub(crate) use observer::{Emission, Observer, Undelivered};
 pub use tipstaff_core::observation::*;

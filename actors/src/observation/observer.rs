@@ -4,7 +4,7 @@
 //! most [`MAX_IN_FLIGHT`] are in flight (F-24); then the port's overflow rule holds.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tipstaff_core::dispatch::{DispatchReport, JournalState, Snapshot, fan_out};
 use tipstaff_core::signal::Signal;
@@ -23,6 +23,29 @@ pub(crate) struct Emission {
     pub(crate) snapshot: Snapshot<Signal>,
     pub(crate) journal: JournalState,
     pub(crate) report: Option<oneshot::Sender<DispatchReport>>,
+    pub(crate) undelivered: Undelivered,
+}
+
+/// Counts an emission as undelivered unless it was fanned out to its end: whichever way it is lost, on a full port, with a degraded observer or in a
+/// crash, it counts itself.
+pub(crate) struct Undelivered(Option<Arc<AtomicU64>>);
+
+impl Undelivered {
+    pub(crate) fn counted_by(counter: &Arc<AtomicU64>) -> Self {
+        Self(Some(Arc::clone(counter)))
+    }
+
+    fn delivered(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Undelivered {
+    fn drop(&mut self) {
+        if let Some(counter) = &self.0 {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// One incarnation of a session's observer. It has no state that matters: registrations live outside, queued facts in the port.
@@ -45,8 +68,9 @@ impl Handler for Observer {
         let place = Place { in_flight: Arc::clone(&self.in_flight), doorbell: context.doorbell() };
         self.running.spawn(async move {
             let _place = place;
-            let Emission { fact, snapshot, journal, report } = emission;
+            let Emission { fact, snapshot, journal, report, undelivered } = emission;
             let done = fan_out(&snapshot, &fact, None).await.with_journal(journal);
+            undelivered.delivered();
             if let Some(report) = report {
                 // The emitter may have gone: the fact was emitted all the same.
                 let _unheard = report.send(done);

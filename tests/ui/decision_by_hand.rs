@@ -1,0 +1,12 @@
+//@ error: E0451
+//! A decision is built by its constructors only, so that no impossible mixture exists.
+
+use tipstaff_core::interception::Decision;
+
+fn way() -> Decision<String> {
+    Decision { disposition: unreachable!(), replacement: None, said: None }
+}
+
+fn main() {
+    let _way = way;
+}
