@@ -10,6 +10,7 @@ pub use tipstaff_core::transcript;
 mod authorization;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod crash;
 #[cfg(feature = "shell-guards")]
 mod guards;
 mod journal;
@@ -23,6 +24,8 @@ pub mod supervision;
 mod tree;
 
 pub use authorization::{CompletionTicket, OpenPermit};
+#[cfg(feature = "testing")]
+pub use crash::{CrashPoint, CrashPoints};
 #[cfg(feature = "shell-guards")]
 pub use guards::{GUARD, REWRITER, policy_plan, policy_registrations};
 pub use observation::SessionAudit;
