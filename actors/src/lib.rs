@@ -59,6 +59,7 @@ pub use tipstaff_core::{clock, declare, dispatch, id, interception, operation, s
 mod authorization;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod crash;
 #[cfg(feature = "shell-guards")]
 mod guards;
 mod journal;
@@ -72,6 +73,8 @@ pub mod supervision;
 mod tree;
 
 pub use authorization::{CompletionTicket, OpenPermit};
+#[cfg(feature = "testing")]
+pub use crash::{CrashPoint, CrashPoints};
 #[cfg(feature = "shell-guards")]
 pub use guards::{GUARD, REWRITER, policy_plan, policy_registrations};
 pub use runtime::{Runtime, RuntimeBuilder, RuntimeError, action_plan};

@@ -19,6 +19,7 @@ use tipstaff_core::state::{Here, JournalReader, Store, StoreError};
 use tipstaff_core::telemetry;
 
 use crate::authorization::{OpenPermit, OpenPermits, Rulings};
+use crate::crash::Doors;
 use crate::journal::{Health, Journal, WriterArguments};
 use crate::port::PortMetrics;
 use crate::session::{CallAnswer, Session, SessionBuilder};
@@ -45,6 +46,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     actions: Rulings<ActionExecutor>,
     open_permits: OpenPermits,
+    doors: Doors,
     sessions: DashMap<SessionId, Session>,
     default_session: SessionId,
     /// Taken once. Held for that only.
@@ -65,6 +67,7 @@ pub struct RuntimeBuilder {
     bounds: OwnerBounds,
     journal_capacity: NonZeroUsize,
     program: Arc<str>,
+    doors: Doors,
 }
 
 impl Default for RuntimeBuilder {
@@ -76,6 +79,7 @@ impl Default for RuntimeBuilder {
             bounds: OwnerBounds::default(),
             journal_capacity: NonZeroUsize::new(4096).expect("the literal is not zero"),
             program: "tipstaff".into(),
+            doors: Doors::default(),
         }
     }
 }
@@ -117,6 +121,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// The places where a test crashes this runtime's actors.
+    #[cfg(feature = "testing")]
+    pub fn crash_points(mut self, points: crate::crash::CrashPoints) -> Self {
+        self.doors = points.into();
+        self
+    }
+
     /// Starts the runtime on the current tokio runtime, and waits until it is up.
     ///
     /// # Errors
@@ -143,7 +154,7 @@ impl RuntimeBuilder {
     }
 
     async fn start(self, parent: Option<ActorCell>) -> Result<Runtime, RuntimeError> {
-        let Self { store, plan, clock, bounds, journal_capacity, program } = self;
+        let Self { store, plan, clock, bounds, journal_capacity, program, doors } = self;
         let plan = match plan {
             Some(plan) => plan,
             None => action_plan("actions").build()?,
@@ -151,13 +162,13 @@ impl RuntimeBuilder {
         let ledger = LossLedger::new();
         let (journal, writer) = match store {
             Some(store) => {
-                let (journal, writer) = open_journal(store, journal_capacity, ledger.clone(), program)?;
+                let (journal, writer) = open_journal(store, journal_capacity, ledger.clone(), program, doors.clone())?;
                 (Some(journal), Some(writer))
             }
             None => (None, None),
         };
         let open_permits = OpenPermits::default();
-        let (executor, port) = tree::owner::<ActionExecutor>(plan, bounds, open_permits.clone());
+        let (executor, port) = tree::owner::<ActionExecutor>(plan, bounds, open_permits.clone(), doors.clone());
         let Tree { spec, observation } = tree::tree(writer, vec![executor]);
         let (sink, stream) = reports(REPORTS);
         let spec = spec.reports(sink);
@@ -173,6 +184,7 @@ impl RuntimeBuilder {
             clock,
             actions: Rulings(port),
             open_permits,
+            doors,
             sessions: DashMap::new(),
             default_session: SessionId::generate(),
             reports: Mutex::new(Some(stream)),
@@ -193,6 +205,7 @@ fn open_journal(
     capacity: NonZeroUsize,
     ledger: LossLedger,
     program: Arc<str>,
+    doors: Doors,
 ) -> Result<(Journal, ChildSpec), RuntimeError> {
     let reader = store.reader()?;
     let health = Health::default();
@@ -206,6 +219,7 @@ fn open_journal(
         mailbox: Arc::new(mailbox),
         health: health.clone(),
         ledger: ledger.clone(),
+        doors,
     };
     Ok((Journal::new(port, health, ledger, store, reader), tree::state_writer(arguments)))
 }
@@ -346,6 +360,10 @@ impl Runtime {
 
     pub(crate) fn actions(&self) -> &Rulings<ActionExecutor> {
         &self.0.actions
+    }
+
+    pub(crate) fn doors(&self) -> &Doors {
+        &self.0.doors
     }
 
     pub(crate) async fn start_observer(&self, observer: ChildSpec) -> Result<ChildId, RuntimeError> {

@@ -117,7 +117,7 @@ impl SessionBuilder {
             redactions,
             clock: Arc::clone(runtime.clock()),
         }));
-        let child = runtime.start_observer(tree::session_observer(Arc::clone(&mailbox))).await?;
+        let child = runtime.start_observer(tree::session_observer(Arc::clone(&mailbox), runtime.doors().clone())).await?;
         let session = Session(Arc::new(Inner { admission, runtime: runtime.clone(), observer: child, mailbox }));
         match runtime.register_session(id, &session) {
             Ok(()) => Ok(session),

@@ -30,9 +30,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ractor::Actor;
 use tipstaff_core::operation::Owner;
 
 use crate::authorization::{Decider, OpenPermits, Proposing, degraded};
+use crate::crash::Doors;
 use crate::journal::{Request, StateWriter, WriterArguments};
 use crate::observation::{Emission, Observer};
 use crate::port::actor::spawn_handler;
@@ -77,7 +79,12 @@ pub(crate) fn state_writer(arguments: WriterArguments) -> ChildSpec {
     let (mailbox, health) = (Arc::clone(&arguments.mailbox), arguments.health.clone());
     ChildSpec::new("state_writer", Restart::Permanent, move |parent| {
         let arguments = arguments.clone();
-        async move { parent.spawn(StateWriter, arguments).await }
+        async move {
+            let doors = arguments.doors.clone();
+            let (actor, task) = Actor::spawn_linked(None, StateWriter, arguments, parent.cell()).await?;
+            doors.born("state_writer", &actor.get_cell());
+            Ok((actor.get_cell(), task))
+        }
     })
     .start_timeout(Duration::from_secs(30))
     .stop_timeout(Duration::from_secs(15))
@@ -105,11 +112,15 @@ pub(crate) fn journal_port(capacity: NonZeroUsize) -> (Port<Request>, Mailbox<Re
 }
 
 /// The observer of one session.
-pub(crate) fn session_observer(mailbox: Arc<Mailbox<Emission>>) -> ChildSpec {
+pub(crate) fn session_observer(mailbox: Arc<Mailbox<Emission>>, doors: Doors) -> ChildSpec {
     let standing = Arc::clone(&mailbox);
     ChildSpec::new("session_observer", Restart::Permanent, move |parent| {
-        let mailbox = Arc::clone(&mailbox);
-        async move { spawn_handler(&mailbox, Observer::default(), Some(parent.cell())).await.map_err(StartError::failed) }
+        let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
+        async move {
+            let started = spawn_handler(&mailbox, Observer::new(doors.clone()), Some(parent.cell())).await.map_err(StartError::failed)?;
+            doors.born("session_observer", &started.0);
+            Ok(started)
+        }
     })
     .intensity(BUDGET)
     .on_standing(move |now| match now {
@@ -150,14 +161,19 @@ pub(crate) fn owner<O: Owner>(
     plan: tipstaff_core::operation::OwnerPlan<O>,
     bounds: OwnerBounds,
     open: OpenPermits,
+    doors: Doors,
 ) -> (ChildSpec, Port<Proposing<O>>) {
     let (port, mailbox) = PortSpec::new(O::NAME, bounds.waiting, Overflow::Wait).completions(bounds.permits).open();
     let mailbox = Arc::new(mailbox);
     let (standing, own) = (Arc::clone(&mailbox), port.clone());
     let child = ChildSpec::new(O::NAME, Restart::Permanent, move |parent| {
-        let mailbox = Arc::clone(&mailbox);
-        let decider = Decider::new(plan.clone(), own.clone(), open.clone(), bounds.deciding.get());
-        async move { spawn_handler(&mailbox, decider, Some(parent.cell())).await.map_err(StartError::failed) }
+        let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
+        let decider = Decider::new(plan.clone(), own.clone(), open.clone(), bounds.deciding.get(), doors.clone());
+        async move {
+            let started = spawn_handler(&mailbox, decider, Some(parent.cell())).await.map_err(StartError::failed)?;
+            doors.born(O::NAME, &started.0);
+            Ok(started)
+        }
     })
     .on_standing(move |now| match now {
         Standing::Up => standing.resume(),

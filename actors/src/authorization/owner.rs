@@ -21,6 +21,7 @@ use tipstaff_core::telemetry;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::crash::{CrashPoint, Doors};
 use crate::port::{Context, Doorbell, Handler, HandlerError, Port, Reply, Reservation};
 
 /// What travels to the owner of one sort of operation.
@@ -121,16 +122,22 @@ pub(crate) struct Decider<O: Owner> {
     bound: usize,
     deciding: JoinSet<()>,
     in_flight: Arc<AtomicUsize>,
+    doors: Doors,
 }
 
 impl<O: Owner> Decider<O> {
-    pub(crate) fn new(plan: OwnerPlan<O>, port: Port<Proposing<O>>, open: OpenPermits, bound: usize) -> Self {
-        Self { plan, port, open, bound, deciding: JoinSet::new(), in_flight: Arc::default() }
+    pub(crate) fn new(plan: OwnerPlan<O>, port: Port<Proposing<O>>, open: OpenPermits, bound: usize, doors: Doors) -> Self {
+        Self { plan, port, open, bound, deciding: JoinSet::new(), in_flight: Arc::default(), doors }
     }
 }
 
 impl<O: Owner> Handler for Decider<O> {
     type Message = Proposing<O>;
+
+    async fn started(&mut self, _context: &Context<Proposing<O>>) -> Result<(), HandlerError> {
+        self.doors.pass(CrashPoint::AuthorizerStarting);
+        Ok(())
+    }
 
     fn ready(&self) -> bool {
         self.in_flight.load(Ordering::Acquire) < self.bound
@@ -139,7 +146,10 @@ impl<O: Owner> Handler for Decider<O> {
     async fn handle(&mut self, message: Proposing<O>, context: &Context<Proposing<O>>) -> Result<(), HandlerError> {
         while self.deciding.try_join_next().is_some() {}
         match message {
-            Proposing::Propose(proposal, reply) if !reply.is_closed() => self.decide(proposal, reply, context.doorbell()),
+            Proposing::Propose(proposal, reply) if !reply.is_closed() => {
+                self.doors.pass(CrashPoint::AuthorizerInHand);
+                self.decide(proposal, reply, context.doorbell());
+            }
             Proposing::Propose(..) => {}
             Proposing::Complete(completion) => {
                 tracing::trace!(target: telemetry::AUTHORIZATION, owner = O::NAME, attempt = %completion.attempt, status = completion.status.as_str(), "a permit was completed");
@@ -153,15 +163,17 @@ impl<O: Owner> Decider<O> {
     fn decide(&mut self, proposal: Proposal<O>, mut reply: Reply<Ruling<O, CompletionTicket<O>>>, doorbell: Doorbell) {
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         let place = Place { in_flight: Arc::clone(&self.in_flight), bound: self.bound, doorbell };
-        let (plan, port, open) = (self.plan.clone(), self.port.clone(), self.open.clone());
+        let (plan, port, open, doors) = (self.plan.clone(), self.port.clone(), self.open.clone(), self.doors.clone());
         self.deciding.spawn(async move {
             let _place = place;
+            doors.pass(CrashPoint::AuthorizerBeforeRule);
             let ruling = tokio::select! {
                 biased;
                 ruling = rule(&plan, &proposal, &port, &open) => ruling,
                 // Dropping the proposal's future cancels the running interceptor (I-4).
                 () = reply.closed() => return,
             };
+            doors.pass(CrashPoint::AuthorizerAfterRule);
             if let Err(Ruling { verdict: Verdict::Permit(unheard), .. }) = reply.send(ruling) {
                 open.complete(proposal.attempt());
                 drop(unheard);

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::handle::Health;
 use super::request::Request;
 use super::thread::WriterThread;
+use crate::crash::Doors;
 use crate::port::Mailbox;
 
 /// How long an orderly stop waits for the queue to be written.
@@ -30,6 +31,7 @@ pub(crate) struct WriterArguments {
     pub(crate) mailbox: Arc<Mailbox<Request>>,
     pub(crate) health: Health,
     pub(crate) ledger: LossLedger,
+    pub(crate) doors: Doors,
 }
 
 /// The supervised owner of the writer thread.
@@ -94,7 +96,7 @@ fn start_thread(
     done: oneshot::Sender<()>,
     actor: ActorRef<()>,
 ) -> std::io::Result<()> {
-    let WriterArguments { store, here, instance, mailbox, health, ledger } = arguments;
+    let WriterArguments { store, here, instance, mailbox, health, ledger, doors: _ } = arguments;
     let work = move || {
         // Dropped last, also by a panic: the actor looks at what became of the thread.
         let _tell = Tell(actor);

@@ -11,6 +11,7 @@ use tipstaff_core::signal::Signal;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::crash::{CrashPoint, Doors};
 use crate::port::{Context, Doorbell, Handler, HandlerError};
 
 /// Emissions of one session that run at the same time (F-24).
@@ -49,10 +50,16 @@ impl Drop for Undelivered {
 }
 
 /// One incarnation of a session's observer. It has no state that matters: registrations live outside, queued facts in the port.
-#[derive(Default)]
 pub(crate) struct Observer {
     running: JoinSet<()>,
     in_flight: Arc<AtomicUsize>,
+    doors: Doors,
+}
+
+impl Observer {
+    pub(crate) fn new(doors: Doors) -> Self {
+        Self { running: JoinSet::new(), in_flight: Arc::default(), doors }
+    }
 }
 
 impl Handler for Observer {
@@ -64,10 +71,13 @@ impl Handler for Observer {
 
     async fn handle(&mut self, emission: Emission, context: &Context<Emission>) -> Result<(), HandlerError> {
         while self.running.try_join_next().is_some() {}
+        self.doors.pass(CrashPoint::ObserverInHand);
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         let place = Place { in_flight: Arc::clone(&self.in_flight), doorbell: context.doorbell() };
+        let doors = self.doors.clone();
         self.running.spawn(async move {
             let _place = place;
+            doors.pass(CrashPoint::ObserverBeforeFanOut);
             let Emission { fact, snapshot, journal, report, undelivered } = emission;
             let done = fan_out(&snapshot, &fact, None).await.with_journal(journal);
             undelivered.delivered();
