@@ -9,7 +9,7 @@ use serde_json::json;
 use tipstaff::clock::Deadline;
 use tipstaff::dispatch::{HandlerError, JournalState, Outcome, Subscriber};
 use tipstaff::interception::DenialCause;
-use tipstaff::observe::live_stream;
+use tipstaff::observation::live_stream;
 use tipstaff::operation::{AuditMode, Unrecorded};
 use tipstaff::signal::{LifecycleKind, Signal, SignalSeq};
 use tipstaff::state::{MemoryStore, ReadFilter, SqliteStore};

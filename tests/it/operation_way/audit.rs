@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use tipstaff::dispatch::JournalState;
 use tipstaff::id::{InvocationId, SignalId};
-use tipstaff::observe::LossReason;
+use tipstaff::observation::LossReason;
 use tipstaff::operation::{AuditMode, AuditUnavailable, RecordState, Unrecorded};
 use tipstaff::signal::{EmitterRole, Payload, PayloadType, Redactions, SignalKind, SignalSeq, Subject};
 use tipstaff::state::{GapReason, RecordedGap};
