@@ -3,7 +3,7 @@
 #[cfg(feature = "testing")]
 macro_rules! fault_point {
     ($faults:expr, $point:ident) => {
-        $faults.reach($crate::testing::FaultPoint::$point)
+        $faults.reach($crate::testing::FaultPoint::$point).map_err(|point| $crate::state::StoreError::Injected { point })
     };
 }
 

@@ -8,8 +8,6 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::state::StoreError;
-
 /// A place where a store looks at its [`Faults`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultPoint {
@@ -71,7 +69,7 @@ impl fmt::Display for FaultPoint {
 /// What happens at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultAction {
-    /// The operation fails with [`StoreError::Injected`]. Before a commit the transaction is rolled back; after one it stays, and only the
+    /// The operation fails with `StoreError::Injected`. Before a commit the transaction is rolled back; after one it stays, and only the
     /// answer is lost.
     Fail,
     /// The thread panics.
@@ -148,15 +146,15 @@ impl Faults {
     /// A store is at a point.
     ///
     /// # Errors
-    /// [`StoreError::Injected`] where the point is armed with [`FaultAction::Fail`].
+    /// The point, where it is armed with [`FaultAction::Fail`].
     ///
     /// # Panics
     /// Where the point is armed with [`FaultAction::Panic`].
-    pub(crate) fn reach(&self, point: FaultPoint) -> Result<(), StoreError> {
+    pub(crate) fn reach(&self, point: FaultPoint) -> Result<(), FaultPoint> {
         self.0.reached[point as usize].fetch_add(1, Ordering::SeqCst);
         match self.due(point) {
             None => Ok(()),
-            Some(FaultAction::Fail) => Err(StoreError::Injected { point }),
+            Some(FaultAction::Fail) => Err(point),
             Some(FaultAction::Panic) => panic!("fault point {point}"),
             Some(FaultAction::Abort) => std::process::abort(),
             Some(FaultAction::Hold) => {
@@ -215,7 +213,7 @@ mod tests {
         faults.once_after(FaultPoint::Append, FaultAction::Fail, 1);
         assert!(faults.reach(FaultPoint::AppendBeforeCommit).is_ok(), "another point is not touched");
         assert!(faults.reach(FaultPoint::Append).is_ok());
-        assert!(matches!(faults.reach(FaultPoint::Append), Err(StoreError::Injected { point: FaultPoint::Append })));
+        assert_eq!(faults.reach(FaultPoint::Append), Err(FaultPoint::Append));
         assert!(faults.reach(FaultPoint::Append).is_ok());
         assert_eq!(faults.reached(FaultPoint::Append), 4);
         faults.always(FaultPoint::Append, FaultAction::Fail);
