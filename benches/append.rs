@@ -54,7 +54,7 @@ fn main() {
                     let mut sum = Sum::default();
                     for begun in (0..rounds).step_by(BLOCK) {
                         let block = (rounds - begun).min(BLOCK as u64) as usize;
-                        if begun / BLOCK as u64 % 2 == 0 {
+                        if (begun / BLOCK as u64).is_multiple_of(2) {
                             sum.journal += Journal::block(&journal, load, size, block);
                             sum.raw += Raw::block(&raw, &mut seq, load, size, block);
                         } else {
