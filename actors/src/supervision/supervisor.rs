@@ -38,9 +38,10 @@ impl Supervisor {
     /// Spawns a supervisor below an actor of the host.
     ///
     /// The host's actor sees `ActorStarted`, then `ActorTerminated` after a [`shutdown`](SupervisorHandle::shutdown), or
-    /// `ActorFailed` with [`SupervisorEnded`](super::SupervisorEnded) when the restart budget is spent; never a child's event. By
-    /// the substrate's default an actor stops when a child ends: a host that wants to survive our end handles supervision events. A host that ends kills
-    /// us: call `shutdown` first.
+    /// `ActorFailed` with [`SupervisorEnded`](super::SupervisorEnded) when the restart budget is spent; never a child's event.
+    ///
+    /// By the substrate's default an actor stops when a child ends: a host that wants to survive our end handles supervision
+    /// events. A host that ends kills us: call `shutdown` first.
     ///
     /// # Cancel safety
     /// Dropping the future leaves nothing behind.
