@@ -117,7 +117,8 @@ pub(crate) fn session_observer(mailbox: Arc<Mailbox<Emission>>, doors: Doors) ->
     ChildSpec::new("session_observer", Restart::Permanent, move |parent| {
         let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
         async move {
-            let started = spawn_handler(&mailbox, Observer::new(doors.clone()), Some(parent.cell())).await.map_err(StartError::failed)?;
+            let started =
+                spawn_handler(&mailbox, Observer::new(doors.clone()), Some(parent.cell())).await.map_err(StartError::failed)?;
             doors.born("session_observer", &started.0);
             Ok(started)
         }

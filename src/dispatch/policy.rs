@@ -12,7 +12,7 @@ use super::value::{
     Completion, Concurrency, DeadlineDisposition, ErrorSurface, Failure, HandlerCancellation, HandlerClassification,
     PredicateFailure, ReturnedAwaitable, ReturnedValueClassifier, Selector, SyncEntry, SyncHandlers,
 };
-use crate::declare::Digest;
+use crate::declare::{Digest, digest_of};
 
 /// A validated, immutable dispatch policy. Phases run in this order (F-9).
 ///
@@ -39,11 +39,10 @@ impl DispatchPolicy {
         &self.phases
     }
 
-    /// The digest of the serialised policy. Equal policies have equal digests; any other value changes it.
+    /// The digest of the policy's canonical JSON. Equal policies have equal digests; any other value changes it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let text = serde_json::to_vec(self).expect("a validated policy holds names and whole numbers only");
-        Digest::of(&text)
+        digest_of(self).expect("a validated policy holds names and whole numbers only")
     }
 
     /// The policy as rows of a table, one line a phase, with the columns of the specification separated by ` | `.

@@ -11,7 +11,7 @@ use super::judgement::{Answer, GuardedCall, Judgement, Match, Note, Rewrite};
 use super::rule::{self, Action, Guard, Rule};
 use super::subject::{Finding, Subject};
 use super::tools::{PATH_TOOLS, SHELL_TOOLS};
-use crate::declare::Digest;
+use crate::declare::{Digest, digest_of};
 
 /// The guards of one policy file, compiled.
 ///
@@ -53,7 +53,8 @@ impl Policy {
     pub fn parse(source: &str, name: &str) -> Result<Self, PolicyError> {
         let (temporary, guards) = file::read(source, name)?;
         let meaning = rule::meaning(&temporary, &guards);
-        Ok(Self { digest: Digest::of(meaning.to_string().as_bytes()), temporary, guards })
+        let digest = digest_of(&meaning).expect("names, texts and lists of them have a canonical form");
+        Ok(Self { digest, temporary, guards })
     }
 
     /// The digest of what the file means. Layout, comments and the order of keys do not change it; the order of guards does.

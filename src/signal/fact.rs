@@ -175,9 +175,8 @@ impl Signal {
         &self.payload
     }
 
-    /// The same fact with another payload: what a session's redactions leave of it.
-    #[must_use]
-    pub fn with_payload(self, payload: Payload) -> Self {
+    /// The same fact with another payload: what redactions leave of it (P-15).
+    pub(super) fn with_payload(self, payload: Payload) -> Self {
         Self { payload, ..self }
     }
 

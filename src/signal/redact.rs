@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -74,14 +73,12 @@ impl Redactions {
         }
     }
 
-    /// The fact with its payload redacted, and a record of what is gone. Without a match it is the same shared fact.
+    /// The fact as it may be stored and shown: its payload redacted, with the record of what is gone beside it ([`RECORD_MEMBER`]). Without a match it
+    /// is the fact itself.
     #[must_use]
-    pub fn apply_to(&self, signal: &Arc<Signal>) -> (Arc<Signal>, Vec<RedactedField>) {
-        let Redacted { payload, record } = self.apply(signal.payload());
-        if record.is_empty() {
-            return (Arc::clone(signal), record);
-        }
-        (Arc::new(Signal::clone(signal).with_payload(payload)), record)
+    pub fn redact(&self, fact: Signal) -> Signal {
+        let redacted = self.apply(fact.payload());
+        if redacted.record.is_empty() { fact } else { fact.with_payload(redacted.into_payload()) }
     }
 }
 
@@ -107,13 +104,8 @@ pub struct Redacted {
 }
 
 impl Redacted {
-    /// The payload with its record beside it, under the member [`RECORD_MEMBER`], so that a reader of the journal sees that something is gone and can
-    /// confirm a candidate by its digest (P-15). A payload that is no object becomes the member `value` of one. Without a record it stays as it is.
-    #[must_use]
-    pub fn into_payload(self) -> Payload {
-        if self.record.is_empty() {
-            return self.payload;
-        }
+    /// The payload with its record beside it. A payload that is no object becomes the member `value` of one.
+    fn into_payload(self) -> Payload {
         let record = self.record.iter().map(|field| serde_json::json!({ "path": field.path, "digest": field.digest })).collect();
         let mut members = match self.payload.value() {
             Value::Object(members) => members.clone(),
@@ -124,7 +116,7 @@ impl Redacted {
     }
 }
 
-/// The member under which a redacted payload says what is gone.
+/// The member under which a redacted payload says what is gone, each with its path and the digest of the original, so that a candidate can be confirmed.
 pub const RECORD_MEMBER: &str = "$redacted";
 
 /// One place that was redacted.
@@ -393,20 +385,21 @@ mod tests {
         assert!(std::ptr::eq(redacted.payload.value(), before.value()));
     }
 
-    /// P-15: only the payload of a fact changes; a fact without a match stays the one that every subscriber shares.
+    /// P-15: only the payload of a fact changes, and it says what is gone; a fact without a match stays as it is.
     #[test]
-    fn a_redacted_fact_differs_in_its_payload_only() {
-        let session = crate::id::SessionId::new("s").unwrap();
+    fn a_redacted_fact_differs_in_its_payload_only_and_says_so() {
         let at = crate::clock::Timestamp::from_micros(5);
-        let fact = Signal::builder(session, crate::signal::LifecycleKind::MessageAdded, at)
-            .payload(payload(json!({"a": "sk-1"})))
-            .build();
-        let fact = Arc::new(fact);
-        let (redacted, record) = Redactions::new(NONE, ["sk-[0-9]"]).unwrap().apply_to(&fact);
-        assert_eq!(*redacted, Signal::clone(&fact).with_payload(payload(json!({"a": REDACTED}))));
-        assert_eq!((redacted.id(), record.len()), (fact.id(), 1));
-        let (same, record) = Redactions::new(["$.b"], NONE).unwrap().apply_to(&fact);
-        assert!(Arc::ptr_eq(&same, &fact) && record.is_empty());
+        let fact = |value| {
+            let session = crate::id::SessionId::new("s").unwrap();
+            let id = crate::id::SignalId::new("f").unwrap();
+            Signal::builder(session, crate::signal::LifecycleKind::MessageAdded, at).id(id).payload(payload(value)).build()
+        };
+        let secrets = Redactions::new(NONE, ["sk-[0-9]"]).unwrap();
+        let record = json!([{"path": "$.a", "digest": digest(&json!("sk-1"))}]);
+        assert_eq!(secrets.redact(fact(json!({"a": "sk-1"}))), fact(json!({"a": REDACTED, RECORD_MEMBER: record})));
+        let record = json!([{"path": "$", "digest": digest(&json!("sk-1"))}]);
+        assert_eq!(secrets.redact(fact(json!("sk-1"))), fact(json!({"value": REDACTED, RECORD_MEMBER: record})));
+        assert_eq!(secrets.redact(fact(json!({"a": 1}))), fact(json!({"a": 1})));
     }
 
     #[test]

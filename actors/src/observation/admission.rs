@@ -93,7 +93,7 @@ impl Admission {
     /// # Ordering
     /// The journal's order of a session is the order in which its emitters pass here, and the order in which the observer begins them.
     pub(crate) fn admit(&self, fact: Signal, place: Option<&mut Reservation<Request>>, wants: Wants) -> JournalState {
-        let fact = Arc::new(self.redacted(fact));
+        let fact = Arc::new(self.parts.redactions.redact(fact));
         let journal = if self.parts.journal.is_some() { JournalState::Pending } else { JournalState::Off };
         let mut number = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         *number += 1;
@@ -111,14 +111,6 @@ impl Admission {
         // What the port does not keep counts itself where it is dropped.
         let _kept = self.parts.observer.try_send(Emission { fact, snapshot, journal, report: wants.report, undelivered });
         journal
-    }
-
-    fn redacted(&self, fact: Signal) -> Signal {
-        if self.parts.redactions.is_empty() {
-            return fact;
-        }
-        let payload = self.parts.redactions.apply(fact.payload()).into_payload();
-        fact.with_payload(payload)
     }
 }
 
