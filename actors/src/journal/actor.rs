@@ -76,11 +76,11 @@ impl StateWriter {
     /// An orderly stop writes what is queued. A crash of the host skips this: nothing that was confirmed depends on it.
     async fn post_stop(&self, _myself: ActorRef<()>, incarnation: &mut Incarnation) -> Result<(), ActorProcessingErr> {
         incarnation.mailbox.drain();
-        if let Some(ended) = incarnation.ended.take() {
-            if timeout(DRAIN, ended).await.is_err() {
-                tracing::error!(target: "tipstaff::journal", "the journal's queue was not written within {DRAIN:?}; what is left is counted as lost");
-                incarnation.mailbox.close();
-            }
+        if let Some(ended) = incarnation.ended.take()
+            && timeout(DRAIN, ended).await.is_err()
+        {
+            tracing::error!(target: "tipstaff::journal", "the journal's queue was not written within {DRAIN:?}; what is left is counted as lost");
+            incarnation.mailbox.close();
         }
         Ok(())
     }
