@@ -39,11 +39,21 @@ async fn down(runtime: Runtime) {
     runtime.shutdown(soon()).await.unwrap();
 }
 
+/// What a subscriber was shown.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Arc<Signal>>>>);
+
+impl Kept {
+    fn facts(&self) -> Vec<Arc<Signal>> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
 /// A subscriber that keeps what it is shown.
-fn keeps(name: &str) -> (Subscriber<Signal>, Arc<Mutex<Vec<Arc<Signal>>>>) {
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    let keeping = Arc::clone(&kept);
-    (Subscriber::declared_sync(name, move |fact: &Arc<Signal>| keeping.lock().unwrap().push(Arc::clone(fact))), kept)
+fn keeps(name: &str) -> (Subscriber<Signal>, Kept) {
+    let kept = Kept::default();
+    let keeping = Kept::clone(&kept);
+    (Subscriber::declared_sync(name, move |fact: &Arc<Signal>| keeping.0.lock().unwrap().push(Arc::clone(fact))), kept)
 }
 
 /// P-1: a denial is a fact that watchers are shown, and no guard ever runs over it.
@@ -69,7 +79,7 @@ async fn a_denial_is_a_fact_and_nothing_judges_it() {
     assert_eq!(kinds(&recorded), ["operation_proposed", "operation_denied"]);
     assert_eq!(payload(&recorded[1])["denial"]["code"], "test.no");
     session.end(soon()).await;
-    let shown = kept.lock().unwrap().iter().map(|fact| fact.kind().as_str().to_owned()).collect::<Vec<_>>();
+    let shown = kept.facts().iter().map(|fact| fact.kind().as_str().to_owned()).collect::<Vec<_>>();
     assert_eq!(shown, ["operation_proposed", "operation_denied"]);
     assert_eq!(judged.load(Ordering::SeqCst), 1, "the fact of the denial is not judged");
     down(runtime).await;
@@ -87,7 +97,7 @@ async fn everybody_sees_the_same_logical_fact() {
     let ring = session.recent().unwrap().facts;
     session.end(soon()).await;
 
-    let (ones, twos) = (ones.lock().unwrap(), twos.lock().unwrap());
+    let (ones, twos) = (ones.facts(), twos.facts());
     assert_eq!((ones.len(), twos.len(), ring.len(), recorded.len()), (2, 2, 2, 2));
     for at in 0..2 {
         let value = ring[at].payload().value();

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tipstaff::clock::Deadline;
 use tipstaff::dispatch::{HandlerError, JournalState, Outcome, Subscriber};
 use tipstaff::interception::DenialCause;

@@ -1,5 +1,6 @@
 //! The runtime's handle on its journal.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -111,8 +112,8 @@ pub(crate) struct Health(Arc<Inner>);
 struct Inner {
     refusing: AtomicBool,
     reason: Mutex<String>,
-    /// The closing facts that were lost (I-17). Held for one push or one take.
-    owed: Mutex<Vec<Arc<Signal>>>,
+    /// The closing facts that were lost (I-17). Held for one push or one look.
+    owed: Mutex<VecDeque<Arc<Signal>>>,
 }
 
 impl Health {
@@ -137,15 +138,24 @@ impl Health {
 
     /// A closing fact was lost.
     pub(crate) fn owe_end(&self, lost: Arc<Signal>) {
-        let mut owed = self.0.owed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owed = self.owed();
         if owed.len() < MAX_OWED {
-            owed.push(lost);
+            owed.push_back(lost);
         }
     }
 
-    /// The closing facts that were lost since.
-    pub(crate) fn take_owed(&self) -> Vec<Arc<Signal>> {
-        std::mem::take(&mut *self.0.owed.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The oldest lost closing fact whose attempt has no end yet. It stays first until [`Self::end_paid`]: only the writer takes it away.
+    pub(crate) fn first_owed(&self) -> Option<Arc<Signal>> {
+        self.owed().front().cloned()
+    }
+
+    /// The attempt of the oldest has an end.
+    pub(crate) fn end_paid(&self) {
+        self.owed().pop_front();
+    }
+
+    fn owed(&self) -> std::sync::MutexGuard<'_, VecDeque<Arc<Signal>>> {
+        self.0.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn reason(&self) -> std::sync::MutexGuard<'_, String> {

@@ -155,19 +155,23 @@ impl WriterThread {
 
     /// Closes the attempts whose closing fact was lost and whose proposal is on record: nobody who reads the journal can know how they ended (I-17).
     fn close_owed(&mut self) {
-        for lost in self.health.take_owed() {
-            let closed = match self.is_open(&lost) {
-                Ok(true) => self.writer.commit(&[JournalWrite::Append(Arc::new(ambiguous(&lost)))]).map(|answers| {
-                    // Any other refusal means that the attempt has its end.
-                    !answers.iter().any(|answer| matches!(answer, Err(AppendError::Unavailable(_))))
-                }),
-                Ok(false) => Ok(true),
-                Err(error) => Err(error),
-            };
-            if !matches!(closed, Ok(true)) {
-                self.health.owe_end(lost);
+        while let Some(lost) = self.health.first_owed() {
+            match self.close_as_ambiguous(&lost) {
+                Ok(true) => self.health.end_paid(),
+                // It stays owed, also when the store panics here.
+                Ok(false) | Err(_) => return,
             }
         }
+    }
+
+    /// Whether the attempt has an end now.
+    fn close_as_ambiguous(&mut self, lost: &Signal) -> Result<bool, StoreError> {
+        if !self.is_open(lost)? {
+            return Ok(true);
+        }
+        let answers = self.writer.commit(&[JournalWrite::Append(Arc::new(ambiguous(lost)))])?;
+        // Any other refusal means that the attempt has its end.
+        Ok(!answers.iter().any(|answer| matches!(answer, Err(AppendError::Unavailable(_)))))
     }
 
     fn is_open(&self, closing: &Signal) -> Result<bool, StoreError> {

@@ -171,7 +171,7 @@ async fn every_member_of_a_fact_is_read_back() {
     assert_eq!((recorded.seq, &*recorded.signal), (seq, &fact));
     assert_eq!(recorded.signal.payload().shape().version(), 7);
     assert_eq!(payload(recorded), &large, "nothing is cut");
-    assert_eq!(kept.lock().unwrap()[0].kind().as_str(), "A Kind Of Next Year", "passed on");
+    assert_eq!(kept.facts()[0].kind().as_str(), "A Kind Of Next Year", "passed on");
     assert_eq!(runtime.reader().unwrap().signal(fact.id()).unwrap().unwrap().seq, seq);
 
     let invocation = InvocationId::new("invocation-2").unwrap();
@@ -207,7 +207,7 @@ async fn a_redacted_payload_is_neither_stored_nor_shown() {
     assert!(gone.iter().any(|field| field["path"] == "$.context.arguments.token"
         && field["digest"] == serde_json::to_value(tipstaff::declare::Digest::of(b"\"hunter2\"")).unwrap()));
     session.end(soon()).await;
-    let shown: String = kept.lock().unwrap().iter().map(|fact| fact.payload().wire().to_string()).collect();
+    let shown: String = kept.facts().iter().map(|fact| fact.payload().wire().to_string()).collect();
     assert!(!shown.contains("hunter2") && !shown.contains("sk-12345") && shown.contains("[redacted]"));
     down(runtime).await;
     for entry in std::fs::read_dir(disk.folder.path()).unwrap() {
@@ -336,6 +336,7 @@ async fn a_sink_that_panics_lets_nothing_through_unrecorded() {
     disk.faults.once(FaultPoint::Append, FaultAction::Panic);
     let Err(answer) = permit.record_evidence().await else { panic!("the evidence is not stored") };
     assert_eq!(answer.denial().unwrap().cause, DenialCause::EvidenceUnavailable);
+    assert_eq!(kinds(&facts(&runtime, &session).await), ["operation_proposed", "operation_denied", "capture_gap"]);
 
     let operation = governed("write");
     let id = operation.id().clone();

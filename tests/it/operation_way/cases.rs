@@ -141,7 +141,7 @@ async fn p07_a_denied_call_is_one_fact_that_says_who_and_why() {
         }
         assert_eq!(performed.load(Ordering::SeqCst), 0, "{variant}");
         session.end(soon()).await;
-        assert_eq!(counted.lock().unwrap().len(), 2, "{variant}: metrics see the denial too");
+        assert_eq!(counted.facts().len(), 2, "{variant}: metrics see the denial too");
         down(runtime).await;
     }
 }
@@ -227,7 +227,7 @@ async fn p08_every_start_has_one_end_of_five_classes() {
     assert_eq!(classes.values().flatten().collect::<BTreeSet<_>>().len(), 5, "five classes: {classes:?}");
     assert!(counts.values().all(|count| *count == 100), "{counts:?}");
     session.end(soon()).await;
-    assert_eq!((kept.lock().unwrap().len(), session.undelivered()), (1000, 0), "the watcher saw every start and every end");
+    assert_eq!((kept.facts().len(), session.undelivered()), (1000, 0), "the watcher saw every start and every end");
     down(runtime).await;
 }
 
@@ -359,7 +359,7 @@ async fn s28_observers_see_the_requested_and_the_effective_input() {
     let _registered = session.observe(watcher).unwrap();
     assert_eq!(run_with(&session, json!({"force": true})).await, json!({"force": false}));
     session.end(soon()).await;
-    let kept = kept.lock().unwrap();
+    let kept = kept.facts();
     let [proposed, completed] = &kept[..] else { panic!("two facts") };
     let (proposed, completed) = (proposed.payload().value(), completed.payload().value());
     assert_eq!(proposed["context"]["arguments"], json!({"force": true}));
