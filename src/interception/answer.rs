@@ -10,12 +10,17 @@ use crate::declare::Digest;
 /// What an interceptor is told beside the context.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn {
-    pub(super) deadline: Deadline,
-    pub(super) digest: Digest,
-    pub(super) again: bool,
+    digest: Digest,
+    deadline: Deadline,
+    again: bool,
 }
 
 impl Turn {
+    #[inline]
+    pub(super) const fn new(deadline: Deadline, digest: Digest, again: bool) -> Self {
+        Self { digest, deadline, again }
+    }
+
     /// The instant from which an answer counts as a timeout: the earliest of the registration's bound, the stage's deadline and the proposal's (I-3).
     #[must_use]
     pub const fn deadline(&self) -> Deadline {

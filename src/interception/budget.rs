@@ -18,6 +18,7 @@ impl Budget {
     }
 
     /// When the step in hand started.
+    #[inline]
     pub(super) const fn now(&self) -> Instant {
         self.now
     }
@@ -28,22 +29,26 @@ impl Budget {
     }
 
     /// When an answer that is asked for now is due, inside the stage's deadline; `None` if that is over already (P11).
+    #[inline]
     pub(super) fn of_call(&self, bound: Option<Duration>, stage: Deadline) -> Option<Deadline> {
         let by = self.within(bound, stage);
         (self.now < by.instant()).then_some(by)
     }
 
     /// Ends a step: its nanoseconds.
+    #[inline]
     pub(super) fn lap(&mut self) -> u64 {
         let started = std::mem::replace(&mut self.now, Instant::now());
         nanos(self.now - started)
     }
 
     /// Whether the step that ended last ended too late. Such an answer is a timeout, even if it is an allow (AH-2).
+    #[inline]
     pub(super) fn is_late(&self, by: Deadline) -> bool {
         self.now >= by.instant()
     }
 
+    #[inline]
     fn within(&self, budget: Option<Duration>, outer: Deadline) -> Deadline {
         match budget.and_then(|budget| self.now.checked_add(budget)) {
             Some(instant) => outer.earlier(Deadline::at(instant)),
@@ -52,6 +57,7 @@ impl Budget {
     }
 }
 
+#[inline]
 pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    duration.as_secs().saturating_mul(1_000_000_000).saturating_add(duration.subsec_nanos().into())
 }

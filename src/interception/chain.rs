@@ -18,15 +18,16 @@
 //! After the last transform stage every guard that judged another digest runs again, once, in plan order (I-5). A plan that only evaluates asks
 //! everybody, applies nothing and ends as Permitted; the first end that it would have come to is kept (I-22).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::answer::{Admission, Turn};
 use super::budget::Budget;
-use super::call;
+use super::call::{self, Failure, Started};
 use super::decision::{Decision, Disposition, Said};
 use super::denial::{Denial, DenialCause};
 use super::error::{ChainFailure, FailureKind, Violation};
-use super::evaluator::{AdmitCall, Call, DecideCall};
+use super::evaluator::{AdmitCall, Call, DecideCall, DecideFuture, DecidePlain};
 use super::judged::Judged;
 use super::outcome::{Basis, ChainOutcome, Denied, Escalated, Permitted, WouldHave};
 use super::plan::{Approver, Calls, Compiled, Plan, Shape, Stage};
@@ -74,8 +75,17 @@ impl<C: Judged, R> Plan<C, R> {
         let Compiled { shape, calls } = &*self.0;
         report.begin(shape);
         let judged = report.judge(digest);
-        let mut chain =
-            Chain { shape, report, context, digest, judged, budget: Budget::start(deadline), stopped_by: None, would_have: None };
+        let mut chain = Chain {
+            shape,
+            report,
+            context,
+            digest,
+            judged,
+            budget: Budget::start(deadline),
+            stops: false,
+            stopped_by: None,
+            would_have: None,
+        };
         match chain.run(calls).await {
             Ok(()) => chain.permitted(),
             Err(end) => *end,
@@ -84,8 +94,8 @@ impl<C: Judged, R> Plan<C, R> {
 }
 
 /// The digest of a value, with a panic of its code caught.
-pub(super) fn identify(value: &impl Judged) -> Result<Digest, FailureKind> {
-    call::caught(|| value.digest())?.map_err(FailureKind::ContextInvalid)
+pub(super) fn identify(value: &impl Judged) -> Result<Digest, Failure> {
+    call::caught(|| value.digest())?.map_err(|error| FailureKind::ContextInvalid(error).into())
 }
 
 /// A context without identity is denied, with nobody called: nothing could say later what was judged.
@@ -98,12 +108,6 @@ fn unidentified<C>(report: &Report, failure: &FailureKind) -> ChainOutcome<C> {
 /// The chain's early end.
 type End<C> = Box<ChainOutcome<C>>;
 
-/// Whether the rest of a stage has its turn.
-enum Flow {
-    On,
-    Stop,
-}
-
 struct Chain<'p, C> {
     shape: &'p Shape,
     report: &'p mut Report,
@@ -112,8 +116,10 @@ struct Chain<'p, C> {
     /// The place of `digest` in the report.
     judged: u32,
     budget: Budget,
-    /// The registration that stopped (I-14).
-    stopped_by: Option<u32>,
+    /// Whether the answer in hand stops its stage.
+    stops: bool,
+    /// The registration that stopped last (I-14).
+    stopped_by: Option<usize>,
     would_have: Option<Box<WouldHave>>,
 }
 
@@ -138,20 +144,20 @@ impl<C: Judged> Chain<'_, C> {
         let stage_by = self.budget.of_stage(stage.spec.deadline);
         for (registration, call) in (stage.from..stage.to).zip(calls) {
             let place = Place { registration, again: false };
-            let Some(turn) = self.turn(place, stage_by) else {
+            let Some(by) = self.due(place, stage_by) else {
                 self.failed(place, &stage.spec, FailureKind::NotStarted, 0)?;
                 continue;
             };
             let (subject, started) = (Subject::Judged(self.judged), self.budget.now());
             let answer = match call {
-                Call::Plain(call) => call::plain(|| call(&self.context, &turn)),
-                Call::Future(call) => {
-                    let in_flight = self.report.in_flight(place, subject, started);
-                    call::future(|| call(Arc::clone(&self.context), turn), turn.deadline, in_flight).await
-                }
+                Call::Plain(call) => call::plain(|| call(&self.context, &self.turn(place, by))),
+                Call::Future(call) => match call::started(|| call(Arc::clone(&self.context), self.turn(place, by))).await {
+                    Started::Answered(answer) => answer,
+                    Started::Waiting(called) => call::waited(called, by, self.report.in_flight(place, subject, started)).await,
+                },
             };
             let elapsed_ns = self.budget.lap();
-            match self.in_time(answer, turn.deadline) {
+            match self.in_time(answer, by) {
                 Ok(Admission::Admit) => {
                     self.report.push(place, Entry { answer: Answer::Admitted, subject, elapsed_ns, details: None });
                 }
@@ -162,7 +168,7 @@ impl<C: Judged> Chain<'_, C> {
                     let registration = Arc::clone(&self.shape.registrations[registration].name);
                     self.end(ChainOutcome::Deferred { retry_at, reason, registration })?;
                 }
-                Err(failure) => self.failed(place, &stage.spec, failure, elapsed_ns)?,
+                Err(failure) => self.failed(place, &stage.spec, *failure, elapsed_ns)?,
             }
         }
         Ok(())
@@ -173,78 +179,111 @@ impl<C: Judged> Chain<'_, C> {
             return Ok(());
         }
         if let (Some(by), StageKind::Transform | StageKind::Advisory) = (self.stopped_by, stage.spec.kind) {
-            self.skip(stage.from..stage.to, false, by);
+            self.skip(stage.from..stage.to, by);
             return Ok(());
         }
         let stage_by = self.budget.of_stage(stage.spec.deadline);
         for (registration, call) in (stage.from..stage.to).zip(calls) {
-            if let Flow::Stop = self.decide(Place { registration, again: false }, &stage.spec, call, stage_by).await? {
-                let by = self.stop_at(registration);
-                self.skip(registration + 1..stage.to, false, by);
+            self.decide(Place { registration, again: false }, &stage.spec, call, stage_by).await?;
+            if std::mem::take(&mut self.stops) {
+                self.skip(registration + 1..stage.to, registration);
                 break;
             }
         }
         Ok(())
     }
 
-    /// Runs every guard again whose input digest changed (I-5).
+    /// Runs every guard again whose input digest changed (I-5). A stop skips none of them (I-14). A guard that was skipped by one has judged nothing:
+    /// since a stop skips the later transforms as well, nothing has changed since.
     async fn recheck<R>(&mut self, stages: &[Stage], calls: &[Calls<C, R>]) -> Result<(), End<C>> {
         for (stage, code) in stages.iter().zip(calls) {
             let (StageKind::Guard, Calls::Deciding(calls)) = (stage.spec.kind, code) else { continue };
             let stage_by = self.budget.of_stage(stage.spec.deadline);
             for (registration, call) in (stage.from..stage.to).zip(calls) {
                 let place = Place { registration, again: true };
-                // One that was skipped by a stop has judged nothing, and is not asked now.
                 let Some(Subject::Judged(before)) = self.report.entry(registration).map(|entry| entry.subject) else { continue };
                 if self.report.digest_at(before) == Some(&self.digest) {
                     self.report.push(place, Entry::bare(Answer::Skipped(SkipReason::Unchanged), Subject::Judged(before)));
-                } else if let Flow::Stop = self.decide(place, &stage.spec, call, stage_by).await? {
-                    let by = self.stop_at(registration);
-                    self.skip(registration + 1..stage.to, true, by);
-                    break;
+                } else {
+                    self.decide(place, &stage.spec, call, stage_by).await?;
                 }
             }
         }
+        self.stops = false;
         Ok(())
     }
 
-    async fn decide(&mut self, place: Place, spec: &StageSpec, call: &DecideCall<C>, stage_by: Deadline) -> Result<Flow, End<C>> {
-        let Some(turn) = self.turn(place, stage_by) else {
-            self.failed(place, spec, FailureKind::NotStarted, 0)?;
-            return Ok(Flow::On);
-        };
-        let answer = match call {
-            Call::Plain(call) => call::plain(|| call(&self.context, &turn)),
-            Call::Future(call) => {
-                let (subject, started) = (Subject::Judged(self.judged), self.budget.now());
-                let in_flight = self.report.in_flight(place, subject, started);
-                call::future(|| call(Arc::clone(&self.context), turn), turn.deadline, in_flight).await
+    /// One turn of a guard, a transform or an adviser. A plain closure never suspends: the loop below runs it without a future of its own.
+    async fn decide(&mut self, place: Place, spec: &StageSpec, call: &DecideCall<C>, stage_by: Deadline) -> Result<(), End<C>> {
+        match call {
+            Call::Plain(call) => self.decide_at_once(place, spec, &**call, stage_by),
+            Call::Future(call) => self.decide_in_time(place, spec, &**call, stage_by).await,
+        }
+    }
+
+    fn decide_at_once(
+        &mut self,
+        place: Place,
+        spec: &StageSpec,
+        call: &DecidePlain<C>,
+        stage_by: Deadline,
+    ) -> Result<(), End<C>> {
+        let Some(by) = self.due(place, stage_by) else { return self.not_started(place, spec) };
+        let answer = call::plain(|| call(&self.context, &self.turn(place, by)));
+        self.settle(place, spec, answer, by)
+    }
+
+    async fn decide_in_time(
+        &mut self,
+        place: Place,
+        spec: &StageSpec,
+        call: &DecideFuture<C>,
+        stage_by: Deadline,
+    ) -> Result<(), End<C>> {
+        let Some(by) = self.due(place, stage_by) else { return self.not_started(place, spec) };
+        let answer = match call::started(|| call(Arc::clone(&self.context), self.turn(place, by))).await {
+            Started::Answered(answer) => answer,
+            Started::Waiting(called) => {
+                let in_flight = self.report.in_flight(place, Subject::Judged(self.judged), self.budget.now());
+                call::waited(called, by, in_flight).await
             }
         };
+        self.settle(place, spec, answer, by)
+    }
+
+    /// Ends a turn.
+    #[inline]
+    fn settle(
+        &mut self,
+        place: Place,
+        spec: &StageSpec,
+        answer: Result<Decision<C>, Failure>,
+        by: Deadline,
+    ) -> Result<(), End<C>> {
         let elapsed_ns = self.budget.lap();
-        match self.in_time(answer, turn.deadline) {
-            Ok(Decision { disposition: Disposition::Continue, replacement: None, said: None }) => {
+        match self.in_time(answer, by) {
+            Ok(Decision(None)) => {
                 let subject = Subject::Judged(self.judged);
                 self.report.push(place, Entry { answer: Answer::Continued, subject, elapsed_ns, details: None });
-                Ok(Flow::On)
+                Ok(())
             }
-            Ok(decision) => self.decided(place, spec, decision, elapsed_ns),
-            Err(failure) => {
-                self.failed(place, spec, failure, elapsed_ns)?;
-                Ok(Flow::On)
-            }
+            Ok(Decision(Some(said))) => self.decided(place, spec, *said, elapsed_ns),
+            Err(failure) => self.failed(place, spec, *failure, elapsed_ns),
         }
+    }
+
+    #[cold]
+    fn not_started(&mut self, place: Place, spec: &StageSpec) -> Result<(), End<C>> {
+        self.failed(place, spec, FailureKind::NotStarted, 0)
     }
 
     /// Takes a decision that says more than to go on.
     #[cold]
-    fn decided(&mut self, place: Place, spec: &StageSpec, decision: Decision<C>, elapsed_ns: u64) -> Result<Flow, End<C>> {
-        if let Some(violation) = violation(spec, &decision) {
-            self.failed(place, spec, FailureKind::ContractViolation(violation), elapsed_ns)?;
-            return Ok(Flow::On);
+    fn decided(&mut self, place: Place, spec: &StageSpec, said: Said<C>, elapsed_ns: u64) -> Result<(), End<C>> {
+        if let Some(violation) = violation(spec, &said) {
+            return self.failed(place, spec, FailureKind::ContractViolation(violation), elapsed_ns);
         }
-        let Decision { disposition, replacement, said } = decision;
-        let Said { denial, ask, owner_stop, notes, labels, evidence } = said.map(|said| *said).unwrap_or_default();
+        let Said { disposition, replacement, denial, ask, owner_stop, notes, labels, evidence } = said;
         let subject = Subject::Judged(self.judged);
         let mut details = Details { ask, owner_stop, notes, labels, evidence, ..Details::default() };
         if let Some((code, reason)) = denial {
@@ -252,16 +291,12 @@ impl<C: Judged> Chain<'_, C> {
             details.code = Some(denial.code.clone());
             details.reason = Some(denial.reason.clone());
             self.report.push(place, Entry { answer: Answer::Denied, subject, elapsed_ns, details: Some(details.into()) });
-            self.deny(place, denial, owner_stop, replacement)?;
-            return Ok(Flow::On);
+            return self.deny(place, denial, owner_stop, replacement);
         }
         if let Some(replacement) = replacement {
             match self.replace(replacement) {
                 Ok(digest) => details.replacement = Some(digest),
-                Err(failure) => {
-                    self.failed(place, spec, failure, elapsed_ns)?;
-                    return Ok(Flow::On);
-                }
+                Err(failure) => return self.failed(place, spec, *failure, elapsed_ns),
             }
         }
         let answer = match (disposition, &details.ask, &details.replacement) {
@@ -271,11 +306,15 @@ impl<C: Judged> Chain<'_, C> {
             (_, None, None) => Answer::Continued,
         };
         self.report.push(place, Entry { answer, subject, elapsed_ns, details: Some(details.into()) });
-        Ok(if answer == Answer::Stopped && !self.only_evaluates() { Flow::Stop } else { Flow::On })
+        if answer == Answer::Stopped && !self.only_evaluates() {
+            self.stops = true;
+            self.stopped_by = Some(place.registration);
+        }
+        Ok(())
     }
 
     /// Takes a replacement as the context, unless the plan only evaluates. The digest is computed once per change.
-    fn replace(&mut self, replacement: Arc<C>) -> Result<Digest, FailureKind> {
+    fn replace(&mut self, replacement: Arc<C>) -> Result<Digest, Failure> {
         let digest = identify(&*replacement)?;
         if !self.only_evaluates() {
             self.context = replacement;
@@ -382,29 +421,30 @@ impl<C: Judged> Chain<'_, C> {
         self.shape.basis == Basis::NotEnforced
     }
 
-    /// The registration's turn, unless the budget is spent.
-    fn turn(&self, place: Place, stage_by: Deadline) -> Option<Turn> {
-        let by = self.budget.of_call(self.shape.registrations[place.registration].bound, stage_by)?;
-        Some(Turn { deadline: by, digest: self.digest, again: place.again })
+    /// When the registration's answer is due, unless the budget is spent.
+    #[inline]
+    fn due(&self, place: Place, stage_by: Deadline) -> Option<Deadline> {
+        self.budget.of_call(self.shape.registrations[place.registration].bound, stage_by)
     }
 
-    fn in_time<A>(&self, answer: Result<A, FailureKind>, by: Deadline) -> Result<A, FailureKind> {
+    #[inline]
+    fn turn(&self, place: Place, by: Deadline) -> Turn {
+        Turn::new(by, self.digest, place.again)
+    }
+
+    #[inline]
+    fn in_time<A>(&self, answer: Result<A, Failure>, by: Deadline) -> Result<A, Failure> {
         match answer {
-            Ok(_) if self.budget.is_late(by) => Err(FailureKind::TimedOut),
+            Ok(_) if self.budget.is_late(by) => Err(FailureKind::TimedOut.into()),
             answer => answer,
         }
     }
 
-    fn stop_at(&mut self, registration: usize) -> u32 {
-        let by = u32::try_from(registration).expect("plans are bounded");
-        self.stopped_by = Some(by);
-        by
-    }
-
-    fn skip(&mut self, registrations: std::ops::Range<usize>, again: bool, by: u32) {
+    fn skip(&mut self, registrations: Range<usize>, by: usize) {
+        let by = u32::try_from(by).expect("plans are bounded");
         for registration in registrations {
             let entry = Entry::bare(Answer::Skipped(SkipReason::Stopped), Subject::StoppedBy(by));
-            self.report.push(Place { registration, again }, entry);
+            self.report.push(Place { registration, again: false }, entry);
         }
     }
 }
@@ -416,17 +456,16 @@ pub(super) fn isolated(shape: &Shape, registration: usize, reason: &str) {
 }
 
 /// What a decision breaks of its stage's contract (I-15).
-fn violation<C>(spec: &StageSpec, decision: &Decision<C>) -> Option<Violation> {
-    let Decision { disposition, replacement, said } = decision;
-    let asks = said.as_ref().is_some_and(|said| said.ask.is_some());
-    let of_kind = match (spec.kind, disposition) {
+fn violation<C>(spec: &StageSpec, said: &Said<C>) -> Option<Violation> {
+    let (asks, replaces) = (said.ask.is_some(), said.replacement.is_some());
+    let of_kind = match (spec.kind, said.disposition) {
         (StageKind::Guard, Disposition::Stop) if !spec.stop_ends_stage => Some(Violation::GuardStopped),
-        (StageKind::Guard, Disposition::Continue | Disposition::Stop) if replacement.is_some() => Some(Violation::GuardReplaced),
+        (StageKind::Guard, Disposition::Continue | Disposition::Stop) if replaces => Some(Violation::GuardReplaced),
         (StageKind::Advisory, Disposition::Deny) => Some(Violation::AdvisoryDenied),
         (StageKind::Advisory, Disposition::Stop) => Some(Violation::AdvisoryStopped),
         (StageKind::Advisory, Disposition::Continue) if asks => Some(Violation::AdvisoryAsked),
-        (StageKind::Advisory, Disposition::Continue) if replacement.is_some() => Some(Violation::AdvisoryReplaced),
+        (StageKind::Advisory, Disposition::Continue) if replaces => Some(Violation::AdvisoryReplaced),
         _ => None,
     };
-    of_kind.or_else(|| said.as_ref().and_then(|said| said.violation(*disposition)))
+    of_kind.or_else(|| said.violation())
 }

@@ -28,11 +28,10 @@ const MAX_TEXT_BYTES: usize = 4 * 1024;
 /// | [`deny`](Self::deny)           | the operation is not performed                                                  |
 /// | [`ask`](Self::ask)             | go on, but a person must approve; never an allow (I-10)                         |
 #[must_use = "a decision decides nothing until it is returned"]
-pub struct Decision<C> {
-    pub(super) disposition: Disposition,
-    pub(super) replacement: Option<Arc<C>>,
-    pub(super) said: Option<Box<Said>>,
-}
+pub struct Decision<C>(
+    /// Nothing is said by most decisions: to go on is one null pointer.
+    pub(super) Option<Box<Said<C>>>,
+);
 
 /// What happens to the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +41,10 @@ pub(super) enum Disposition {
     Deny,
 }
 
-/// What a decision carries beside its disposition. Most carry nothing.
-#[derive(Debug, Default)]
-pub(super) struct Said {
+/// What a decision says beyond going on.
+pub(super) struct Said<C> {
+    pub(super) disposition: Disposition,
+    pub(super) replacement: Option<Arc<C>>,
     pub(super) denial: Option<(DenialCode, String)>,
     pub(super) ask: Option<AskRequest>,
     pub(super) owner_stop: bool,
@@ -54,13 +54,15 @@ pub(super) struct Said {
 }
 
 impl<C> Decision<C> {
-    const fn bare(disposition: Disposition) -> Self {
-        Self { disposition, replacement: None, said: None }
+    fn bare(disposition: Disposition) -> Self {
+        let mut decision = Self::proceed();
+        decision.said().disposition = disposition;
+        decision
     }
 
     /// Goes on with the context as it is.
     pub const fn proceed() -> Self {
-        Self::bare(Disposition::Continue)
+        Self(None)
     }
 
     /// Goes on with another context. Only a transform may answer so.
@@ -70,7 +72,7 @@ impl<C> Decision<C> {
 
     /// Ends the rest of its own stage and every later transform and advisory stage (I-14). It skips no later guard, no re-run of a guard and no step of
     /// the owner. Only a transform may answer so, or a guard whose stage declares [`StageSpec::stop_ends_stage`](super::StageSpec::stop_ends_stage).
-    pub const fn stop() -> Self {
+    pub fn stop() -> Self {
         Self::bare(Disposition::Stop)
     }
 
@@ -113,7 +115,7 @@ impl<C> Decision<C> {
 
     /// Adds a replacement. On a denial it is observed, never performed.
     pub fn with_replacement(mut self, context: impl Into<Arc<C>>) -> Self {
-        self.replacement = Some(context.into());
+        self.said().replacement = Some(context.into());
         self
     }
 
@@ -126,23 +128,34 @@ impl<C> Decision<C> {
     /// Whether the decision refuses the operation.
     #[must_use]
     pub fn is_denial(&self) -> bool {
-        self.disposition == Disposition::Deny
+        self.0.as_ref().is_some_and(|said| said.disposition == Disposition::Deny)
     }
 
-    fn said(&mut self) -> &mut Said {
-        self.said.get_or_insert_default()
+    fn said(&mut self) -> &mut Said<C> {
+        self.0.get_or_insert_with(|| {
+            Box::new(Said {
+                disposition: Disposition::Continue,
+                replacement: None,
+                denial: None,
+                ask: None,
+                owner_stop: false,
+                notes: Vec::new(),
+                labels: Vec::new(),
+                evidence: Vec::new(),
+            })
+        })
     }
 }
 
-impl Said {
+impl<C> Said<C> {
     /// What is wrong with the remarks, if anything.
-    pub(super) fn violation(&self, disposition: Disposition) -> Option<Violation> {
-        let wordy = |word: &str| word.is_empty() || word.len() > MAX_WORD_BYTES || word.chars().any(char::is_control);
-        if self.owner_stop && disposition != Disposition::Deny {
+    pub(super) fn violation(&self) -> Option<Violation> {
+        let unreadable = |word: &str| word.is_empty() || word.len() > MAX_WORD_BYTES || word.chars().any(char::is_control);
+        if self.owner_stop && self.disposition != Disposition::Deny {
             Some(Violation::OwnerStopWithoutDenial)
         } else if [self.notes.len(), self.labels.len(), self.evidence.len()].iter().any(|count| *count > MAX_REMARKS) {
             Some(Violation::TooManyRemarks)
-        } else if self.notes.iter().any(|note| wordy(&note.code)) || self.labels.iter().any(|label| wordy(label)) {
+        } else if self.notes.iter().any(|note| unreadable(&note.code)) || self.labels.iter().any(|label| unreadable(label)) {
             Some(Violation::RemarkUnreadable)
         } else {
             None
@@ -153,11 +166,13 @@ impl Said {
 impl<C> fmt::Debug for Decision<C> {
     /// Never shows the context.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(said) = &self.0 else { return f.write_str("Decision(proceed)") };
         f.debug_struct("Decision")
-            .field("disposition", &self.disposition)
-            .field("replaces", &self.replacement.is_some())
-            .field("said", &self.said)
-            .finish()
+            .field("disposition", &said.disposition)
+            .field("replaces", &said.replacement.is_some())
+            .field("denial", &said.denial)
+            .field("ask", &said.ask)
+            .finish_non_exhaustive()
     }
 }
 

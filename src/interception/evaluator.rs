@@ -37,7 +37,9 @@ type PlainOn<C, R> = dyn Fn(&C, &R, &Turn) -> Answered<ResultDecision<R>> + Send
 type FutureOn<C, R> = dyn Fn(Arc<C>, Arc<R>, Turn) -> BoxFuture<'static, Answered<ResultDecision<R>>> + Send + Sync;
 
 pub(super) type AdmitCall<C> = Call<Plain<C, Admission>, Future<C, Admission>>;
-pub(super) type DecideCall<C> = Call<Plain<C, Decision<C>>, Future<C, Decision<C>>>;
+pub(super) type DecidePlain<C> = Plain<C, Decision<C>>;
+pub(super) type DecideFuture<C> = Future<C, Decision<C>>;
+pub(super) type DecideCall<C> = Call<DecidePlain<C>, DecideFuture<C>>;
 pub(super) type ResultCall<C, R> = Call<PlainOn<C, R>, FutureOn<C, R>>;
 
 impl<C: 'static, R: 'static> Evaluator<C, R> {

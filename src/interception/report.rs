@@ -154,6 +154,7 @@ impl Report {
         u32::try_from(self.digests.len() - 1).expect("a report holds one digest per change, and plans are bounded")
     }
 
+    #[inline]
     pub(super) fn push(&mut self, place: Place, entry: Entry) {
         self.detailed |= entry.details.is_some();
         if place.again {
@@ -176,6 +177,7 @@ impl Report {
     }
 
     /// Watches a call that may not answer at once: if it is dropped between [`InFlight::took_off`] and [`InFlight::landed`], the report says so.
+    #[inline]
     pub(super) fn in_flight(&mut self, place: Place, subject: Subject, started: Instant) -> InFlight<'_> {
         InFlight { report: self, place, subject, started, aloft: false }
     }
@@ -263,16 +265,19 @@ pub(super) struct InFlight<'r> {
 }
 
 impl InFlight<'_> {
+    #[inline]
     pub(super) fn took_off(&mut self) {
         self.aloft = true;
     }
 
+    #[inline]
     pub(super) fn landed(&mut self) {
         self.aloft = false;
     }
 }
 
 impl Drop for InFlight<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.aloft {
             let elapsed_ns = nanos(self.started.elapsed());

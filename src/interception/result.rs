@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::answer::{ResultDecision, Turn};
 use super::budget::Budget;
-use super::call;
+use super::call::{self, Failure, Started};
 use super::chain::identify;
 use super::denial::{Denial, DenialCause, cut};
 use super::error::{ChainFailure, FailureKind};
@@ -94,7 +94,7 @@ impl<C: Judged, R: Judged> ResultChain<'_, C, R> {
                     self.failed(registration, &stage.spec, FailureKind::TimedOut, elapsed_ns)?
                 }
                 Ok((answer, _)) => self.answered(registration, stage, answer, elapsed_ns)?,
-                Err(failure) => self.failed(registration, &stage.spec, failure, elapsed_ns)?,
+                Err(failure) => self.failed(registration, &stage.spec, *failure, elapsed_ns)?,
             }
         }
         Ok(())
@@ -105,23 +105,28 @@ impl<C: Judged, R: Judged> ResultChain<'_, C, R> {
         registration: usize,
         call: &ResultCall<C, R>,
         stage_by: Deadline,
-    ) -> Result<(ResultDecision<R>, Deadline), FailureKind> {
+    ) -> Result<(ResultDecision<R>, Deadline), Failure> {
         let (digest, judged) = self.identity()?;
         let bound = self.shape.registrations[registration].bound;
-        let by = self.budget.of_call(bound, stage_by).ok_or(FailureKind::NotStarted)?;
-        let turn = Turn { deadline: by, digest, again: false };
+        let by = self.budget.of_call(bound, stage_by).ok_or_else(|| Failure::new(FailureKind::NotStarted))?;
+        let turn = Turn::new(by, digest, false);
         let answer = match call {
             Call::Plain(call) => call::plain(|| call(self.context, &self.result, &turn)),
             Call::Future(call) => {
                 let place = Place { registration, again: false };
-                let in_flight = self.report.in_flight(place, Subject::Judged(judged), self.budget.now());
-                call::future(|| call(Arc::clone(self.context), Arc::clone(&self.result), turn), by, in_flight).await
+                match call::started(|| call(Arc::clone(self.context), Arc::clone(&self.result), turn)).await {
+                    Started::Answered(answer) => answer,
+                    Started::Waiting(called) => {
+                        let in_flight = self.report.in_flight(place, Subject::Judged(judged), self.budget.now());
+                        call::waited(called, by, in_flight).await
+                    }
+                }
             }
         }?;
         Ok((answer, by))
     }
 
-    fn identity(&mut self) -> Result<(Digest, u32), FailureKind> {
+    fn identity(&mut self) -> Result<(Digest, u32), Failure> {
         if let Some(identity) = self.identity {
             return Ok(identity);
         }
@@ -146,7 +151,7 @@ impl<C: Judged, R: Judged> ResultChain<'_, C, R> {
                     self.replace(result, digest);
                     Ok(())
                 }
-                Err(failure) => self.failed(registration, &stage.spec, failure, elapsed_ns),
+                Err(failure) => self.failed(registration, &stage.spec, *failure, elapsed_ns),
             },
             ResultDecision::Withhold { reason } => {
                 let reason = cut(reason, Denial::MAX_REASON_BYTES);

@@ -79,7 +79,13 @@ impl serde::ser::Error for Fault {
 
 impl Writer {
     pub(super) fn new() -> Self {
-        Self { out: Vec::with_capacity(512), sorted: Vec::new(), keys: String::new(), members: Vec::new(), depth: 0 }
+        Self {
+            out: Vec::with_capacity(1024),
+            sorted: Vec::new(),
+            keys: String::with_capacity(128),
+            members: Vec::with_capacity(16),
+            depth: 0,
+        }
     }
 
     pub(super) fn finish(self) -> Vec<u8> {

@@ -251,6 +251,38 @@ async fn stop_in_a_guard_stage_needs_a_declaration() {
     assert_eq!((ending(&outcome), answers(&report)), ("permitted", vec!["stops stopped".into(), "rest skipped".into()]));
 }
 
+/// I-5, I-14: a stop during a re-run skips no other re-run, and no later guard.
+#[tokio::test]
+async fn a_stop_in_a_rerun_skips_no_other_rerun() {
+    let stages =
+        [StageSpec::guard("g").stop_ends_stage(), StageSpec::transform("t"), StageSpec::advisory("a"), StageSpec::guard("last")];
+    let stops_again =
+        Registration::decide(
+            "stops-again",
+            "g",
+            CALLABLE,
+            |_: &Value, turn: &Turn| {
+                if turn.is_again() { Decision::stop() } else { Decision::proceed() }
+            },
+        );
+    let plan = [
+        stops_again,
+        allow("beside", "g"),
+        appends("x", "t", ms(0)),
+        allow("adviser", "a"),
+        allow("one", "last"),
+        allow("two", "last"),
+    ]
+    .into_iter()
+    .fold(PlanBuilder::new("p", &stages), PlanBuilder::register)
+    .build()
+    .unwrap();
+    let (outcome, report) = apply(&plan, json!({})).await;
+    assert_eq!(ending(&outcome), "permitted");
+    assert_eq!(again(&report), ["stops-again stopped", "beside continued"]);
+    assert_eq!(answers(&report)[3..], ["adviser skipped", "one continued", "two continued"]);
+}
+
 /// Decision, spec 2: a denial may carry a replacement and an owner stop. Both are handed over, and nothing of it is performed.
 #[tokio::test]
 async fn a_denial_hands_over_what_it_carries() {
