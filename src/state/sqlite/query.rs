@@ -289,6 +289,13 @@ fn find_session(connection: &Connection, session: &SessionId) -> rusqlite::Resul
     Ok(found.map(|(key, last)| (key, last.max(0).cast_unsigned())))
 }
 
+/// The session of a key.
+pub(super) fn session_of(connection: &Connection, key: i64) -> Result<SessionId, RowError> {
+    let mut statement = connection.prepare("SELECT session_id FROM sessions WHERE session_key = ?1")?;
+    let mut rows = statement.query([key])?;
+    rows.next()?.map_or(Err(RowError::Unreadable("its session is missing")), |found| row::session_id(found, 0))
+}
+
 fn large_payload(connection: &Connection, key: i64, seq: SignalSeq) -> Result<String, RowError> {
     let mut statement =
         connection.prepare("SELECT bytes, digest, body FROM large_payloads WHERE session_key = ?1 AND seq = ?2")?;

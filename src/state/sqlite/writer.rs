@@ -8,7 +8,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use super::connection::{failure, open_for_writing};
 use super::migrate::still_known;
 use super::query;
-use super::record::Recorder;
+use super::record::{GroupFailure, Recorder, Savepoints};
 use super::store::StoreFile;
 use crate::id::RuntimeInstanceId;
 use crate::state::fault_point::fault_point;
@@ -70,6 +70,22 @@ impl SqliteWriter {
         fault_point!(file.options.faults, InstanceAfterCommit)
     }
 
+    fn commit_group(
+        &mut self,
+        group: &[JournalWrite],
+        savepoints: Savepoints,
+    ) -> Result<Vec<Result<Appended, AppendError>>, GroupFailure> {
+        let (file, instance) = (Arc::clone(&self.file), self.instance.id.clone());
+        let transaction = self.begin("recording facts")?;
+        let mut recorder = Recorder::new(&transaction, &file, &instance, savepoints);
+        let answers = recorder.record_all(group)?;
+        recorder.finish()?;
+        fault_point!(file.options.faults, AppendBeforeCommit)?;
+        transaction.commit().map_err(|source| failure(&file.path, "committing facts", source))?;
+        fault_point!(file.options.faults, AppendAfterCommit)?;
+        Ok(answers)
+    }
+
     /// Closes some open proposals of a dead instance in one transaction; `false` when none was left.
     fn close_some(
         &mut self,
@@ -86,9 +102,10 @@ impl SqliteWriter {
             return Ok(false);
         }
         let group = open.iter().map(|row| closing_fact(&transaction, &file, row, evidence)).collect::<Result<Vec<_>, _>>()?;
-        let mut recorder = Recorder::new(&transaction, &file, &by);
+        let mut recorder = Recorder::new(&transaction, &file, &by, Savepoints::AroundWrites);
+        let answers = recorder.record_all(&group)?;
         let mut done = Vec::with_capacity(open.len());
-        for (row, answer) in open.into_iter().zip(recorder.record_all(&group)?) {
+        for (row, answer) in open.into_iter().zip(answers) {
             // Nothing but the disk can refuse a closing fact of an attempt that is open under this lock.
             let appended = answer.map_err(|refused| StoreError::RecoveryRefused { path: file.path.clone(), source: refused })?;
             let AttemptRow { session, operation, attempt, .. } = row;
@@ -120,15 +137,10 @@ impl JournalWriter for SqliteWriter {
         if group.is_empty() {
             return Ok(Vec::new());
         }
-        let (file, instance) = (Arc::clone(&self.file), self.instance.id.clone());
-        let transaction = self.begin("recording facts")?;
-        let mut recorder = Recorder::new(&transaction, &file, &instance);
-        let answers = recorder.record_all(group)?;
-        recorder.finish()?;
-        fault_point!(file.options.faults, AppendBeforeCommit)?;
-        transaction.commit().map_err(|source| failure(&file.path, "committing facts", source))?;
-        fault_point!(file.options.faults, AppendAfterCommit)?;
-        Ok(answers)
+        match self.commit_group(group, Savepoints::None) {
+            Err(GroupFailure::Halfway(_)) => Ok(self.commit_group(group, Savepoints::AroundWrites)?),
+            answered => Ok(answered?),
+        }
     }
 
     fn recover(&mut self, judge: &mut dyn FnMut(&RuntimeInstance) -> InstanceVerdict) -> Result<Recovered, StoreError> {
