@@ -204,7 +204,9 @@ impl<'c, 'g> Recorder<'c, 'g> {
             })?
         };
         if !inserted {
-            return Ok(self.repeated(signal)?.expect("the identity is there, or the row would have been inserted"));
+            let (path, row) = (self.file.path.clone(), format!("fact {}", signal.id()));
+            let neither = StoreError::Unreadable { path, row, what: "the database neither took it nor has it" };
+            return self.repeated(signal)?.ok_or(neither.into());
         }
         self.counters.insert(session, Counter { next: counter.next + 1, ..counter });
         Ok(Appended { seq: SignalSeq(counter.next.cast_unsigned()), repeated: false })
