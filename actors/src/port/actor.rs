@@ -8,14 +8,16 @@
 //! | nothing, or nothing it may    | returns: the bell is disarmed and rings for the next     |
 //! | a closed port, or a successor | stops                                                    |
 
+use std::future::poll_fn;
 use std::marker::PhantomData;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ractor::concurrency::JoinHandle;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
 use tipstaff_core::clock::Deadline;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
 use super::core::{Bell, Popped, Serve};
 use super::error::{HandlerError, SpawnError};
@@ -132,6 +134,8 @@ struct Life<H: Handler> {
     context: Context<H::Message>,
     shared: Arc<Shared<H::Message>>,
     consumer: u64,
+    /// The pace of the last look.
+    stride: u32,
 }
 
 #[ractor::actor(message = (), state = Life<H>, arguments = (H, Arc<Shared<H::Message>>))]
@@ -144,8 +148,8 @@ impl<H: Handler> Owner<H> {
         let context = Context::new(Arc::clone(&shared), myself.get_cell());
         serving(&shared).run(handler.started(&context)).await?;
         // From here on the bell of the port is this actor's, and an earlier consumer is superseded.
-        let consumer = shared.core.attach(Arc::new(Look(myself)));
-        Ok(Life { handler, context, shared, consumer })
+        let consumer = shared.core.attach(Box::new(Look(myself)));
+        Ok(Life { handler, context, shared, consumer, stride: 1 })
     }
 
     async fn handle(&self, myself: ActorRef<()>, _look: (), life: &mut Life<H>) -> Result<(), ActorProcessingErr> {
@@ -170,48 +174,110 @@ impl<H: Handler> Owner<H> {
 
 impl<H: Handler> Life<H> {
     async fn look(&mut self, myself: &ActorRef<()>) -> Result<(), HandlerError> {
-        let mut began = Instant::now();
-        let mut now = began;
-        let mut served = 0;
+        let mut pace = Pace::begin(self.stride);
         let mut finished = 0;
         loop {
-            if served >= LOOK_MESSAGES || now.saturating_duration_since(began) >= LOOK_TIME {
+            if pace.is_spent() {
                 self.shared.core.finish(std::mem::take(&mut finished));
+                self.stride = pace.stride;
                 if myself.cast(()).is_ok() {
                     return Ok(());
                 }
                 self.shared.core.drain();
-                (began, served) = (now, 0);
+                pace = Pace::begin(pace.stride);
             }
             let handler = &self.handler;
             let serve = || if handler.ready() { Serve::All } else { Serve::Urgent };
-            match self.shared.core.look(self.consumer, std::mem::take(&mut finished), serve, now) {
-                Popped::Message(message) => finished = self.take_in_hand(message).await?,
-                Popped::Expired(message) => reply::drop_expired(message),
-                Popped::Empty => return Ok(()),
+            match self.shared.core.look(self.consumer, std::mem::take(&mut finished), serve) {
+                Popped::Message(message) => {
+                    let in_hand = self.take_in_hand(message).await?;
+                    finished = u64::from(in_hand.handled);
+                    pace.served(in_hand.suspended);
+                }
+                Popped::Expired(message) => {
+                    reply::drop_expired(message);
+                    pace.served(false);
+                }
+                Popped::Empty => {
+                    self.stride = pace.stride;
+                    return Ok(());
+                }
                 Popped::Closed | Popped::Superseded => {
                     myself.stop(None);
                     return Ok(());
                 }
             }
-            served += 1;
-            now = Instant::now();
         }
     }
 
-    /// Handles one message; returns how many are to be counted as handled at the next pop.
-    async fn take_in_hand(&mut self, message: H::Message) -> Result<u64, HandlerError> {
+    async fn take_in_hand(&mut self, message: H::Message) -> Result<Taken, HandlerError> {
         let mut hand = InHand { shared: Some(&*self.shared), key: None };
         hand.key = self.shared.poison_key(&message);
         if self.shared.is_condemned(hand.key) {
             hand.empty();
             self.shared.set_aside(message);
-            return Ok(0);
+            return Ok(Taken { handled: false, suspended: false });
         }
-        self.handler.handle(message, &self.context).await?;
+        let mut polls = 0_u32;
+        let mut handling = pin!(self.handler.handle(message, &self.context));
+        poll_fn(|cx| {
+            polls = polls.saturating_add(1);
+            handling.as_mut().poll(cx)
+        })
+        .await?;
         self.shared.handled_well(hand.key);
         hand.empty();
-        Ok(1)
+        Ok(Taken { handled: true, suspended: polls > 1 })
+    }
+}
+
+/// What became of a message that was taken in hand.
+struct Taken {
+    /// It is to be counted as handled at the next pop.
+    handled: bool,
+    suspended: bool,
+}
+
+/// When a look gives way to ractor's loop.
+///
+/// Reading the clock costs as much as handling a small message. So it is read after every message while messages are slow, and after up to
+/// [`STRIDE`](Self::STRIDE) of them while they are fast. A handler that was suspended has waited for something: the look is over. The clock
+/// is the machine's: a test that halts tokio's does not halt what a handler computes.
+struct Pace {
+    read: Option<Instant>,
+    spent: Duration,
+    served: u32,
+    unread: u32,
+    stride: u32,
+}
+
+impl Pace {
+    const STRIDE: u32 = 8;
+
+    fn begin(stride: u32) -> Self {
+        let read = (stride == 1).then(Instant::now);
+        Self { read, spent: Duration::ZERO, served: 0, unread: 0, stride }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.served >= LOOK_MESSAGES || self.spent >= LOOK_TIME
+    }
+
+    fn served(&mut self, suspended: bool) {
+        self.served += 1;
+        self.unread += 1;
+        if suspended {
+            (self.spent, self.stride) = (LOOK_TIME, 1);
+        } else if self.unread >= self.stride {
+            let now = Instant::now();
+            if let Some(before) = self.read {
+                let passed = now.saturating_duration_since(before);
+                self.spent += passed;
+                let fast = passed * LOOK_MESSAGES < LOOK_TIME * self.unread;
+                self.stride = if fast { (self.stride * 2).min(Self::STRIDE) } else { 1 };
+            }
+            (self.read, self.unread) = (Some(now), 0);
+        }
     }
 }
 

@@ -22,11 +22,10 @@
 //! reports a deadlock when the second look is deleted.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::facade::{AtomicBool, Instant, Mutex, MutexGuard, Ordering};
+use super::facade::{AtomicBool, Instant, Mutex, MutexGuard, Ordering, now};
 
 /// What a full data lane does with one more message. Fixed when the port is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -167,9 +166,11 @@ struct Entry<M> {
     ticket: Ticket,
     /// It came through a reservation, and is therefore not evicted.
     kept: bool,
-    /// Control messages of one kind are queued once.
-    kind: Option<u64>,
 }
+
+/// Reading the clock costs as much as the rest of a push. So up to this many messages that are queued one behind the other share a reading;
+/// the first in an empty port always has its own. An age is thus never told too young.
+const STAMP_SHARED: u64 = 16;
 
 struct Waiting {
     id: u64,
@@ -180,7 +181,8 @@ struct Waiting {
 
 struct State<M> {
     availability: Availability<M>,
-    control: VecDeque<Entry<M>>,
+    /// Control messages of one kind are queued once.
+    control: VecDeque<(Option<u64>, Entry<M>)>,
     completions: VecDeque<Entry<M>>,
     data: VecDeque<Entry<M>>,
     completions_free: usize,
@@ -189,6 +191,7 @@ struct State<M> {
     line: VecDeque<Waiting>,
     granted: usize,
     next_ticket: Ticket,
+    stamp: Option<Instant>,
     next_waiting: u64,
     consumer: u64,
     /// The consumer serves urgent lanes only: data rings nothing until a place of the owner is free.
@@ -201,7 +204,7 @@ pub(crate) struct Core<M> {
     limits: Limits,
     state: Mutex<State<M>>,
     armed: AtomicBool,
-    bell: Mutex<Option<Arc<dyn Bell>>>,
+    bell: Mutex<Option<Box<dyn Bell>>>,
 }
 
 impl<M> Core<M> {
@@ -216,6 +219,7 @@ impl<M> Core<M> {
             line: VecDeque::new(),
             granted: 0,
             next_ticket: 0,
+            stamp: None,
             next_waiting: 0,
             consumer: 0,
             gated: false,
@@ -233,7 +237,7 @@ impl<M> Core<M> {
     }
 
     /// Offers a message to the data lane. Never waits; `Full` with a manner that waits is not yet a refusal.
-    pub(crate) fn offer(&self, message: M, expires: Option<Instant>, now: Instant, manner: Manner) -> Offered<M> {
+    pub(crate) fn offer(&self, message: M, expires: Option<Instant>, manner: Manner) -> Offered<M> {
         let mut state = lock(&self.state);
         match state.availability {
             Availability::Open => {}
@@ -241,7 +245,7 @@ impl<M> Core<M> {
             Availability::Draining | Availability::Closed => return state.refuse_closed(message),
         }
         if state.take_places(1) {
-            let ticket = state.push_data(message, expires, now, false);
+            let ticket = state.push_data(message, expires, false);
             return self.queued(state, ticket);
         }
         match self.limits.overflow {
@@ -260,7 +264,7 @@ impl<M> Core<M> {
                 Some(oldest) => {
                     let evicted = state.data.remove(oldest).expect("the position was just found");
                     state.counts.dropped_oldest += 1;
-                    let ticket = state.push_data(message, expires, now, false);
+                    let ticket = state.push_data(message, expires, false);
                     self.queued(state, ticket);
                     Offered::Evicted(ticket, evicted.message)
                 }
@@ -269,14 +273,14 @@ impl<M> Core<M> {
     }
 
     /// Offers a message to the control lane. A kind that is queued already is not queued twice.
-    pub(crate) fn offer_control(&self, message: M, kind: Option<u64>, now: Instant) -> Offered<M> {
+    pub(crate) fn offer_control(&self, message: M, kind: Option<u64>) -> Offered<M> {
         let mut state = lock(&self.state);
         match state.availability {
             Availability::Open => {}
             Availability::Suspended(answer) => return state.answer(answer, message),
             Availability::Draining | Availability::Closed => return state.refuse_closed(message),
         }
-        if kind.is_some() && state.control.iter().any(|entry| entry.kind == kind) {
+        if kind.is_some() && state.control.iter().any(|(queued, _)| *queued == kind) {
             state.counts.accepted += 1;
             state.counts.coalesced += 1;
             return Offered::Dropped(message);
@@ -284,8 +288,9 @@ impl<M> Core<M> {
         if state.control.len() >= self.limits.control {
             return state.refuse_full(message);
         }
-        let ticket = state.ticket();
-        state.control.push_back(Entry { message, queued: now, expires: None, ticket, kept: true, kind });
+        let entry = state.entry(message, None, true);
+        let ticket = entry.ticket;
+        state.control.push_back((kind, entry));
         self.queued(state, ticket)
     }
 
@@ -295,17 +300,16 @@ impl<M> Core<M> {
         line: &mut Option<u64>,
         message: &mut Option<M>,
         expires: Option<Instant>,
-        now: Instant,
         cx: &mut Context<'_>,
     ) -> Poll<Offered<M>> {
         let mut state = lock(&self.state);
-        if matches!(state.availability, Availability::Open) && !state.stand(line, 1, now, cx.waker()) {
+        if matches!(state.availability, Availability::Open) && !state.stand(line, 1, cx.waker()) {
             return Poll::Pending;
         }
         let message = message.take().expect("a message is offered until it is taken");
         Poll::Ready(match state.availability {
             Availability::Open => {
-                let ticket = state.push_data(message, expires, now, false);
+                let ticket = state.push_data(message, expires, false);
                 self.queued(state, ticket)
             }
             Availability::Suspended(answer) => state.answer(answer, message),
@@ -334,19 +338,19 @@ impl<M> Core<M> {
     }
 
     /// Takes places of the data lane for one who stands in line. `Ready(false)`: the port takes nothing any more.
-    pub(crate) fn poll_reserve(&self, line: &mut Option<u64>, places: usize, now: Instant, cx: &mut Context<'_>) -> Poll<bool> {
+    pub(crate) fn poll_reserve(&self, line: &mut Option<u64>, places: usize, cx: &mut Context<'_>) -> Poll<bool> {
         let mut state = lock(&self.state);
         if matches!(state.availability, Availability::Draining | Availability::Closed) {
             return Poll::Ready(false);
         }
-        if state.stand(line, places, now, cx.waker()) { Poll::Ready(true) } else { Poll::Pending }
+        if state.stand(line, places, cx.waker()) { Poll::Ready(true) } else { Poll::Pending }
     }
 
     /// Leaves the line. A place that was granted meanwhile goes to the next.
-    pub(crate) fn leave(&self, line: u64, now: Instant) {
+    pub(crate) fn leave(&self, line: u64) {
         let mut state = lock(&self.state);
         let Some(at) = state.in_line(line) else { return };
-        state.step_out(at, now, |state, need| state.data_free += need);
+        state.step_out(at, |state, need| state.data_free += need);
         let wakes = state.grant();
         drop(state);
         wakes.wake();
@@ -358,18 +362,19 @@ impl<M> Core<M> {
     }
 
     /// Puts a message into a reserved place. `Closed` hands it back, and the place with it.
-    pub(crate) fn fill(&self, lane: Lane, message: M, now: Instant) -> Offered<M> {
+    pub(crate) fn fill(&self, lane: Lane, message: M) -> Offered<M> {
         let mut state = lock(&self.state);
         let offered = match (state.availability, lane) {
             (Availability::Suspended(answer), _) => state.answer(answer, message),
             (Availability::Closed, _) => state.refuse_closed(message),
             (Availability::Open | Availability::Draining, Lane::Data) => {
-                let ticket = state.push_data(message, None, now, true);
+                let ticket = state.push_data(message, None, true);
                 return self.queued(state, ticket);
             }
             (Availability::Open | Availability::Draining, Lane::Completion | Lane::Control) => {
-                let ticket = state.ticket();
-                state.completions.push_back(Entry { message, queued: now, expires: None, ticket, kept: true, kind: None });
+                let entry = state.entry(message, None, true);
+                let ticket = entry.ticket;
+                state.completions.push_back(entry);
                 return self.queued(state, ticket);
             }
         };
@@ -393,7 +398,7 @@ impl<M> Core<M> {
     }
 
     /// A new consumer. The one before it, if it still looks, finds itself superseded.
-    pub(crate) fn attach(&self, bell: Arc<dyn Bell>) -> u64 {
+    pub(crate) fn attach(&self, bell: Box<dyn Bell>) -> u64 {
         let consumer = {
             let mut state = lock(&self.state);
             state.consumer += 1;
@@ -409,13 +414,13 @@ impl<M> Core<M> {
     ///
     /// `finished` messages, popped before, are counted as handled. `serve` is asked again after the disarming, because what it asks about
     /// may have changed together with a ring that found the bell still armed.
-    pub(crate) fn look(&self, consumer: u64, finished: u64, serve: impl Fn() -> Serve, now: Instant) -> Popped<M> {
-        match self.pop(consumer, finished, serve(), now) {
+    pub(crate) fn look(&self, consumer: u64, finished: u64, serve: impl Fn() -> Serve) -> Popped<M> {
+        match self.pop(consumer, finished, serve()) {
             Popped::Empty => {}
             found => return found,
         }
         self.armed.swap(false, Ordering::AcqRel);
-        match self.pop(consumer, 0, serve(), now) {
+        match self.pop(consumer, 0, serve()) {
             nothing @ (Popped::Empty | Popped::Superseded) => nothing,
             found => {
                 self.armed.swap(true, Ordering::AcqRel);
@@ -425,8 +430,8 @@ impl<M> Core<M> {
     }
 
     /// The next message, without touching the bell. Its place is free from here on.
-    pub(crate) fn pop(&self, consumer: u64, finished: u64, serve: Serve, now: Instant) -> Popped<M> {
-        let mut wakes = Wakes::default();
+    pub(crate) fn pop(&self, consumer: u64, finished: u64, serve: Serve) -> Popped<M> {
+        let mut wakes = None;
         let popped = {
             let mut state = lock(&self.state);
             state.finish(finished);
@@ -434,16 +439,19 @@ impl<M> Core<M> {
                 return Popped::Superseded;
             }
             state.gated = serve == Serve::Urgent;
-            if let Some(entry) = state.control.pop_front() {
-                state.hand_over(entry, now)
+            if let Some((_, entry)) = state.control.pop_front() {
+                state.hand_over(entry)
             } else if let Some(entry) = state.completions.pop_front() {
                 state.completions_free += 1;
-                state.hand_over(entry, now)
-            } else if serve == Serve::All && !state.data.is_empty() {
-                let entry = state.data.pop_front().expect("the lane was just found filled");
+                state.hand_over(entry)
+            } else if serve == Serve::All
+                && let Some(entry) = state.data.pop_front()
+            {
                 state.data_free += 1;
-                wakes = state.grant();
-                state.hand_over(entry, now)
+                if state.line.len() > state.granted {
+                    wakes = Some(state.grant());
+                }
+                state.hand_over(entry)
             } else {
                 match state.availability {
                     Availability::Open | Availability::Suspended(_) => Popped::Empty,
@@ -455,7 +463,9 @@ impl<M> Core<M> {
                 }
             }
         };
-        wakes.wake();
+        if let Some(wakes) = wakes {
+            wakes.wake();
+        }
         popped
     }
 
@@ -534,9 +544,17 @@ impl<M> Core<M> {
         }
     }
 
+    /// Rings after a push. The lock of the push orders this load behind a disarming whose second look came before the push, so a bell that is
+    /// seen armed here belongs to a consumer that has yet to look: nothing needs to be written on the fast path.
+    fn ring_after_push(&self) {
+        if !self.armed.load(Ordering::Relaxed) {
+            self.ring();
+        }
+    }
+
     pub(crate) fn snapshot(&self) -> Snapshot {
         let state = lock(&self.state);
-        let fronts = [state.control.front(), state.completions.front(), state.data.front()];
+        let fronts = [state.control.front().map(|(_, entry)| entry), state.completions.front(), state.data.front()];
         let granted: usize = state.line.iter().take(state.granted).map(|waiting| waiting.need).sum();
         Snapshot {
             counts: state.counts,
@@ -552,8 +570,8 @@ impl<M> Core<M> {
     }
 
     fn toll(&self) {
-        let bell = lock(&self.bell).clone();
-        if let Some(bell) = bell {
+        // Under its own lock, which nothing else takes: a bell wakes, and runs no user code.
+        if let Some(bell) = &*lock(&self.bell) {
             bell.ring();
         }
     }
@@ -564,7 +582,7 @@ impl<M> Core<M> {
         let silent = state.gated && state.control.is_empty() && state.completions.is_empty();
         drop(state);
         if !silent {
-            self.ring();
+            self.ring_after_push();
         }
         Offered::Queued(ticket)
     }
@@ -586,15 +604,21 @@ impl<M> Core<M> {
 }
 
 impl<M> State<M> {
-    fn ticket(&mut self) -> Ticket {
+    fn entry(&mut self, message: M, expires: Option<Instant>, kept: bool) -> Entry<M> {
         self.counts.accepted += 1;
         self.next_ticket += 1;
-        self.next_ticket
+        let nothing_queued = self.data.is_empty() && self.completions.is_empty() && self.control.is_empty();
+        if nothing_queued || self.next_ticket.is_multiple_of(STAMP_SHARED) {
+            self.stamp = Some(now());
+        }
+        let queued = *self.stamp.get_or_insert_with(now);
+        Entry { message, queued, expires, ticket: self.next_ticket, kept }
     }
 
-    fn push_data(&mut self, message: M, expires: Option<Instant>, now: Instant, kept: bool) -> Ticket {
-        let ticket = self.ticket();
-        self.data.push_back(Entry { message, queued: now, expires, ticket, kept, kind: None });
+    fn push_data(&mut self, message: M, expires: Option<Instant>, kept: bool) -> Ticket {
+        let entry = self.entry(message, expires, kept);
+        let ticket = entry.ticket;
+        self.data.push_back(entry);
         ticket
     }
 
@@ -614,8 +638,8 @@ impl<M> State<M> {
         Offered::Closed(message)
     }
 
-    fn hand_over(&mut self, entry: Entry<M>, now: Instant) -> Popped<M> {
-        if entry.expires.is_some_and(|expires| expires <= now) {
+    fn hand_over(&mut self, entry: Entry<M>) -> Popped<M> {
+        if entry.expires.is_some_and(|expires| expires <= now()) {
             self.counts.expired += 1;
             return Popped::Expired(entry.message);
         }
@@ -639,11 +663,11 @@ impl<M> State<M> {
     }
 
     /// Whether one who stands in line, or comes to it, holds its places now.
-    fn stand(&mut self, line: &mut Option<u64>, need: usize, now: Instant, waker: &Waker) -> bool {
+    fn stand(&mut self, line: &mut Option<u64>, need: usize, waker: &Waker) -> bool {
         // A line that was dissolved by a suspension is joined afresh.
         if let Some(at) = line.and_then(|id| self.in_line(id)) {
             if at < self.granted {
-                self.step_out(at, now, |_, _| {});
+                self.step_out(at, |_, _| {});
                 *line = None;
                 return true;
             }
@@ -656,7 +680,7 @@ impl<M> State<M> {
         }
         self.next_waiting += 1;
         self.counts.waits += 1;
-        self.line.push_back(Waiting { id: self.next_waiting, need, since: now, waker: waker.clone() });
+        self.line.push_back(Waiting { id: self.next_waiting, need, since: now(), waker: waker.clone() });
         *line = Some(self.next_waiting);
         false
     }
@@ -665,9 +689,9 @@ impl<M> State<M> {
         self.line.binary_search_by_key(&id, |waiting| waiting.id).ok()
     }
 
-    fn step_out(&mut self, at: usize, now: Instant, granted: impl FnOnce(&mut Self, usize)) {
+    fn step_out(&mut self, at: usize, granted: impl FnOnce(&mut Self, usize)) {
         let waiting = self.line.remove(at).expect("the position was just found");
-        self.counts.longest_wait = self.counts.longest_wait.max(now.saturating_duration_since(waiting.since));
+        self.counts.longest_wait = self.counts.longest_wait.max(now().saturating_duration_since(waiting.since));
         if at < self.granted {
             self.granted -= 1;
             granted(self, waiting.need);
@@ -704,7 +728,8 @@ impl<M> State<M> {
     fn empty(&mut self) -> Removed<M> {
         self.completions_free += self.completions.len();
         self.data_free += self.data.len();
-        let entries = self.control.drain(..).chain(self.completions.drain(..)).chain(self.data.drain(..));
+        let control = self.control.drain(..).map(|(_, entry)| entry);
+        let entries = control.chain(self.completions.drain(..)).chain(self.data.drain(..));
         entries.map(|entry| entry.message).collect()
     }
 }
@@ -725,7 +750,10 @@ impl Wakes {
     }
 
     fn wake(self) {
-        self.first.into_iter().chain(self.more).for_each(Waker::wake);
+        if let Some(first) = self.first {
+            first.wake();
+            self.more.into_iter().for_each(Waker::wake);
+        }
     }
 }
 

@@ -5,3 +5,8 @@ pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 pub(crate) use tokio::time::Instant;
+
+/// The clock of the messages' ages and of the waits.
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

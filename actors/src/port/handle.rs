@@ -56,7 +56,7 @@ impl<M> Port<M> {
     /// # Errors
     /// As [`send`](Self::send), without the deadline; a full port that lets senders wait answers [`SendError::Full`].
     pub fn try_send(&self, message: M) -> Result<Admission, SendError<M>> {
-        let offered = self.shared.core.offer(message, None, Instant::now(), Manner { waits: false, droppable: true });
+        let offered = self.shared.core.offer(message, None, Manner { waits: false, droppable: true });
         carry_out(offered).map(|(admission, _)| admission)
     }
 
@@ -67,7 +67,7 @@ impl<M> Port<M> {
     /// [`SendError::Full`] when the lane is full, whatever the overflow rule of the data lane; [`SendError::Closed`].
     pub fn try_send_control(&self, message: M) -> Result<Admission, SendError<M>> {
         let kind = self.shared.kind.and_then(|kind| kind(&message));
-        match carry_out(self.shared.core.offer_control(message, kind, Instant::now()))? {
+        match carry_out(self.shared.core.offer_control(message, kind))? {
             (Admission::DroppedNewest, _) => Ok(Admission::Coalesced),
             (admission, _) => Ok(admission),
         }
@@ -124,7 +124,7 @@ impl<M> Port<M> {
             return self.try_reserve(places).ok_or(ReserveError::Deadline);
         }
         let core = &self.shared.core;
-        let wait = InLine::new(&self.shared).wait(deadline, |line, now, cx| core.poll_reserve(line, places, now, cx));
+        let wait = InLine::new(&self.shared).wait(deadline, |line, cx| core.poll_reserve(line, places, cx));
         match wait.await {
             Some(true) => Ok(Reservation::new(Arc::clone(&self.shared), Lane::Data, places)),
             Some(false) => Err(ReserveError::Closed),
@@ -182,7 +182,7 @@ impl<M> Port<M> {
         droppable: bool,
     ) -> Result<(Admission, Option<Ticket>), SendError<M>> {
         let core = &self.shared.core;
-        let message = match core.offer(message, expires, Instant::now(), Manner { waits: true, droppable }) {
+        let message = match core.offer(message, expires, Manner { waits: true, droppable }) {
             Offered::Full(message) if core.limits().waits() => message,
             decided => return carry_out(decided),
         };
@@ -192,8 +192,7 @@ impl<M> Port<M> {
             return Err(SendError::Full(message));
         }
         let mut message = Some(message);
-        let wait =
-            InLine::new(&self.shared).wait(deadline, |line, now, cx| core.poll_offer(line, &mut message, expires, now, cx)).await;
+        let wait = InLine::new(&self.shared).wait(deadline, |line, cx| core.poll_offer(line, &mut message, expires, cx)).await;
         match wait {
             Some(decided) => carry_out(decided),
             None => {

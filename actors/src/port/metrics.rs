@@ -26,7 +26,7 @@ pub struct PortMetrics {
     pub reserved: usize,
     /// Senders that stand in line.
     pub waiting: usize,
-    /// How long the oldest queued message has been queued.
+    /// How long the oldest queued message has been queued, at most: messages queued one behind the other share readings of the clock.
     pub oldest_age: Option<Duration>,
     /// Messages that the port took: their sender got `Ok`.
     pub accepted: u64,

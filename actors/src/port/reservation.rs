@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
 use super::core::Lane;
 use super::error::SendError;
 use super::handle::{Admission, carry_out};
@@ -38,7 +36,7 @@ impl<M> Reservation<M> {
             return Err(SendError::Full(message));
         };
         self.places = left;
-        carry_out(self.shared.core.fill(self.lane, message, Instant::now())).map(|(admission, _)| admission)
+        carry_out(self.shared.core.fill(self.lane, message)).map(|(admission, _)| admission)
     }
 
     /// Takes `places` of these places out into a reservation of their own. `None`: there are fewer.

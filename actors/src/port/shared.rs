@@ -25,7 +25,10 @@ impl<M> Shared<M> {
     }
 
     pub(super) fn is_condemned(&self, key: Option<u64>) -> bool {
-        key.zip(self.poison.as_ref()).is_some_and(|(key, poison)| poison.is_condemned(key))
+        match (key, &self.poison) {
+            (Some(key), Some(poison)) => poison.is_condemned(key),
+            (None, _) | (_, None) => false,
+        }
     }
 
     /// Gives a condemned message, which counts as in hand, to its hook.

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::thread::{self, Thread, ThreadId};
-use std::time::{Duration, Instant as ThreadInstant};
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::core::{Bell, Popped, Serve};
 use super::reply;
@@ -42,9 +40,9 @@ impl<M: Send + 'static> ThreadMailbox<M> {
     pub fn next(&mut self, timeout: Duration) -> Next<M> {
         self.finish();
         let consumer = self.consumer();
-        let began = ThreadInstant::now();
+        let began = Instant::now();
         loop {
-            match self.shared.core.look(consumer, 0, || Serve::All, Instant::now()) {
+            match self.shared.core.look(consumer, 0, || Serve::All) {
                 Popped::Empty => {}
                 found => match self.take(found) {
                     Some(next) => return next,
@@ -63,7 +61,7 @@ impl<M: Send + 'static> ThreadMailbox<M> {
     pub fn try_next(&mut self) -> Option<M> {
         let consumer = self.consumer();
         loop {
-            match self.shared.core.pop(consumer, 0, Serve::All, Instant::now()) {
+            match self.shared.core.pop(consumer, 0, Serve::All) {
                 Popped::Empty | Popped::Closed | Popped::Superseded => return None,
                 found => match self.take(found) {
                     Some(Next::Message(message)) => return Some(message),
@@ -112,7 +110,7 @@ impl<M: Send + 'static> ThreadMailbox<M> {
             Some((thread, consumer)) if thread == current.id() => consumer,
             _ => {
                 let thread = current.id();
-                let consumer = self.shared.core.attach(Arc::new(Unpark(current)));
+                let consumer = self.shared.core.attach(Box::new(Unpark(current)));
                 self.attached = Some((thread, consumer));
                 consumer
             }

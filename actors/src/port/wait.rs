@@ -30,12 +30,12 @@ impl<'a, M> InLine<'a, M> {
     pub(super) async fn wait<T>(
         mut self,
         deadline: Deadline,
-        mut attempt: impl FnMut(&mut Option<u64>, Instant, &mut Context<'_>) -> Poll<T>,
+        mut attempt: impl FnMut(&mut Option<u64>, &mut Context<'_>) -> Poll<T>,
     ) -> Option<T> {
         let began = Instant::now();
         let mut timer = pin!(sleep_until(deadline.instant().min(began + LONG_WAIT)));
         poll_fn(|cx| {
-            if let Poll::Ready(done) = attempt(&mut self.line, Instant::now(), cx) {
+            if let Poll::Ready(done) = attempt(&mut self.line, cx) {
                 return Poll::Ready(Some(done));
             }
             while timer.as_mut().poll(cx).is_ready() {
@@ -54,7 +54,7 @@ impl<'a, M> InLine<'a, M> {
 impl<M> Drop for InLine<'_, M> {
     fn drop(&mut self) {
         if let Some(line) = self.line.take() {
-            self.shared.core.leave(line, Instant::now());
+            self.shared.core.leave(line);
         }
     }
 }

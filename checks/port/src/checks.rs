@@ -8,10 +8,8 @@ use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 
 use crate::core::{Bell, Core, Lane, Limits, Manner, Offered, Overflow, Popped, Serve};
-use crate::facade::Instant;
 
 const SCHEDULES: usize = 1_500;
-const NOW: Instant = Instant(0);
 const NO_WAIT: Manner = Manner { waits: false, droppable: true };
 
 /// Runs a check under random schedules, and under schedules with few but arbitrary preemptions.
@@ -36,16 +34,16 @@ fn core(data: usize, overflow: Overflow) -> Arc<Core<u32>> {
 fn send(core: &Core<u32>, message: u32) -> Offered<u32> {
     let mut line = None;
     let mut message = Some(message);
-    block_on(poll_fn(|cx| core.poll_offer(&mut line, &mut message, None, NOW, cx)))
+    block_on(poll_fn(|cx| core.poll_offer(&mut line, &mut message, None, cx)))
 }
 
 /// Reads until the port is closed; sleeps only where the core says that nothing is there.
 fn consume(core: &Core<u32>) -> Vec<u32> {
-    let consumer = core.attach(Arc::new(Unpark(thread::current())));
+    let consumer = core.attach(Box::new(Unpark(thread::current())));
     let mut seen = Vec::new();
     let mut finished = 0;
     loop {
-        match core.look(consumer, finished, || Serve::All, NOW) {
+        match core.look(consumer, finished, || Serve::All) {
             Popped::Message(message) => {
                 seen.push(message);
                 finished = 1;
@@ -68,13 +66,13 @@ fn consumer_never_sleeps_on_a_message() {
         let senders: Vec<_> = (0..2)
             .map(|number| {
                 let core = Arc::clone(&core);
-                thread::spawn(move || assert!(matches!(core.offer(number, None, NOW, NO_WAIT), Offered::Queued(_))))
+                thread::spawn(move || assert!(matches!(core.offer(number, None, NO_WAIT), Offered::Queued(_))))
             })
             .collect();
-        let consumer = core.attach(Arc::new(Unpark(thread::current())));
+        let consumer = core.attach(Box::new(Unpark(thread::current())));
         let mut seen = 0;
         while seen < 2 {
-            match core.look(consumer, 0, || Serve::All, NOW) {
+            match core.look(consumer, 0, || Serve::All) {
                 Popped::Message(_) => seen += 1,
                 _ => thread::park(),
             }
@@ -117,7 +115,7 @@ fn every_waiting_sender_gets_its_turn() {
 fn a_sender_that_leaves_the_line_returns_its_place() {
     under_many_schedules(|| {
         let core = core(1, Overflow::Wait);
-        assert!(matches!(core.offer(0, None, NOW, NO_WAIT), Offered::Queued(_)));
+        assert!(matches!(core.offer(0, None, NO_WAIT), Offered::Queued(_)));
         let leaver = {
             let core = Arc::clone(&core);
             thread::spawn(move || {
@@ -127,7 +125,7 @@ fn a_sender_that_leaves_the_line_returns_its_place() {
                 // Polls once or twice, then gives up.
                 block_on(poll_fn(|cx| {
                     polls += 1;
-                    match core.poll_offer(&mut line, &mut message, None, NOW, cx) {
+                    match core.poll_offer(&mut line, &mut message, None, cx) {
                         std::task::Poll::Pending if polls == 1 => {
                             cx.waker().wake_by_ref();
                             std::task::Poll::Pending
@@ -136,7 +134,7 @@ fn a_sender_that_leaves_the_line_returns_its_place() {
                     }
                 }));
                 if let Some(line) = line {
-                    core.leave(line, NOW);
+                    core.leave(line);
                 }
             })
         };
@@ -196,7 +194,7 @@ fn a_suspension_answers_whoever_waits() {
     under_many_schedules(|| {
         fn answer(_message: u32) {}
         let core = core(1, Overflow::Wait);
-        assert!(matches!(core.offer(0, None, NOW, NO_WAIT), Offered::Queued(_)));
+        assert!(matches!(core.offer(0, None, NO_WAIT), Offered::Queued(_)));
         let sender = {
             let core = Arc::clone(&core);
             thread::spawn(move || assert!(matches!(send(&core, 1), Offered::Answer(..) | Offered::Queued(_))))
@@ -215,13 +213,13 @@ fn a_suspension_answers_whoever_waits() {
 fn a_reservation_of_several_places_is_served_in_its_turn() {
     under_many_schedules(|| {
         let core = core(2, Overflow::Wait);
-        assert!(matches!(core.offer(0, None, NOW, NO_WAIT), Offered::Queued(_)));
+        assert!(matches!(core.offer(0, None, NO_WAIT), Offered::Queued(_)));
         let holder = {
             let core = Arc::clone(&core);
             thread::spawn(move || {
                 let mut line = None;
-                assert!(block_on(poll_fn(|cx| core.poll_reserve(&mut line, 2, NOW, cx))));
-                assert!(matches!(core.fill(Lane::Data, 7, NOW), Offered::Queued(_)));
+                assert!(block_on(poll_fn(|cx| core.poll_reserve(&mut line, 2, cx))));
+                assert!(matches!(core.fill(Lane::Data, 7), Offered::Queued(_)));
                 core.release(Lane::Data, 1);
             })
         };
@@ -249,7 +247,7 @@ fn a_place_that_becomes_free_is_noticed() {
     under_many_schedules(|| {
         let core = core(2, Overflow::Reject);
         let free = Arc::new(AtomicUsize::new(0));
-        assert!(matches!(core.offer(0, None, NOW, NO_WAIT), Offered::Queued(_)));
+        assert!(matches!(core.offer(0, None, NO_WAIT), Offered::Queued(_)));
         let worker = {
             let (core, free) = (Arc::clone(&core), Arc::clone(&free));
             thread::spawn(move || {
@@ -259,13 +257,13 @@ fn a_place_that_becomes_free_is_noticed() {
         };
         let sender = {
             let core = Arc::clone(&core);
-            thread::spawn(move || assert!(matches!(core.offer(1, None, NOW, NO_WAIT), Offered::Queued(_))))
+            thread::spawn(move || assert!(matches!(core.offer(1, None, NO_WAIT), Offered::Queued(_))))
         };
-        let consumer = core.attach(Arc::new(Unpark(thread::current())));
+        let consumer = core.attach(Box::new(Unpark(thread::current())));
         let serve = || if free.load(Ordering::SeqCst) == 1 { Serve::All } else { Serve::Urgent };
         let mut seen = 0;
         while seen < 2 {
-            match core.look(consumer, 0, serve, NOW) {
+            match core.look(consumer, 0, serve) {
                 Popped::Message(_) => seen += 1,
                 _ => thread::park(),
             }

@@ -83,7 +83,7 @@ async fn every_accepted_message_is_accounted_for_after_crashes_and_stops() {
             let (owner, mut reports) = recorder();
             let mut owner = spawn(&mailbox, owner).await.unwrap();
             turn += 1;
-            if turn % 3 == 0 {
+            if turn.is_multiple_of(3) {
                 // A stop amid the stream: what is queued waits for the next incarnation.
                 let _some = reports.recv().await;
                 assert_eq!(owner.stop(soon()).await, End::Stopped);
@@ -271,7 +271,7 @@ impl Handler for Concurrent {
         self.most.fetch_max(busy, Ordering::SeqCst);
         let (busy, gate, doorbell): (_, _, Doorbell) = (Arc::clone(&self.busy), Arc::clone(&self.gate), context.doorbell());
         self.tasks.spawn(async move {
-            gate.acquire().await.unwrap().forget();
+            gate.acquire().await.expect("the gate stays open").forget();
             busy.fetch_sub(1, Ordering::SeqCst);
             doorbell.ring();
             let _late = reply.send(());
@@ -290,7 +290,7 @@ async fn an_owner_takes_no_more_data_than_it_has_places_for() {
         Concurrent { bound: BOUND, busy, most: Arc::clone(&most), gate: Arc::clone(&gate), tasks: tokio::task::JoinSet::new() };
     let _owner = spawn(&mailbox, owner).await.unwrap();
     let calls = (0..40).map(|_| port.call(soon(), |reply| reply));
-    let all = futures_join(calls.collect());
+    let all = futures::future::join_all(calls);
     let release = async {
         for _ in 0..40 {
             gate.add_permits(1);
@@ -301,27 +301,6 @@ async fn an_owner_takes_no_more_data_than_it_has_places_for() {
     assert!(answers.into_iter().all(|answer| answer.is_ok()));
     assert!((1..=BOUND).contains(&most.load(Ordering::SeqCst)));
     assert_accounted(&port.metrics());
-}
-
-async fn futures_join<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
-    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
-    std::future::poll_fn(move |cx| {
-        let mut open = false;
-        for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none() {
-                match future.as_mut().poll(cx) {
-                    std::task::Poll::Ready(value) => *output = Some(value),
-                    std::task::Poll::Pending => open = true,
-                }
-            }
-        }
-        if open {
-            return std::task::Poll::Pending;
-        }
-        std::task::Poll::Ready(outputs.iter_mut().map(|output| output.take().unwrap()).collect())
-    })
-    .await
 }
 
 /// An owner without a free place still takes control and completions.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tipstaff::port::{Admission, Availability, Next, Overflow, Port, ReserveError, SendError, spawn};
 use tracing::field::{Field, Visit};
 
-use super::support::{Alive, Ask, after_ms, assert_accounted, gated, open, recorder, settle, soon, spec};
+use super::support::{Alive, Ask, after_ms, assert_accounted, gated, open, recorder, settle, soon, spec, start};
 
 /// "Clone, `Send + Sync`", and every future can move between threads.
 #[test]
@@ -341,7 +341,7 @@ async fn no_more_messages_are_alive_than_the_bound_allows() {
             });
         }
         let mut thread = mailbox.on_thread();
-        let reader = std::thread::spawn(move || {
+        let reader = start(move || {
             let mut read = 0;
             while let Next::Message(message) = thread.next(Duration::from_secs(20)) {
                 drop(message);
@@ -382,7 +382,7 @@ impl tracing::Subscriber for Events {
         }
         let mut text = Text(String::new());
         event.record(&mut text);
-        self.0.lock().unwrap().push(text.0);
+        self.0.lock().expect("no test panics with it held").push(text.0);
     }
 }
 

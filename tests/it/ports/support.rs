@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tipstaff::clock::Deadline;
@@ -42,7 +43,7 @@ impl Handler for Recorder {
     async fn handle(&mut self, message: Ask, _context: &Context<Ask>) -> Result<(), HandlerError> {
         let _unread = self.begun.send(message.number());
         if let Some(gate) = &self.gate {
-            gate.acquire().await.unwrap().forget();
+            gate.acquire().await.expect("the gate stays open").forget();
         }
         match message {
             Ask::Note(_) => {}
@@ -70,7 +71,7 @@ pub(super) fn gated() -> (Recorder, mpsc::UnboundedReceiver<u64>, Arc<Semaphore>
 }
 
 pub(super) fn spec<M>(capacity: usize, overflow: Overflow) -> PortSpec<M> {
-    PortSpec::new("clerk", NonZeroUsize::new(capacity).unwrap(), overflow)
+    PortSpec::new("clerk", NonZeroUsize::new(capacity).expect("a port has places"), overflow)
 }
 
 pub(super) fn open<M>(capacity: usize, overflow: Overflow) -> (Port<M>, Mailbox<M>) {
@@ -91,6 +92,12 @@ pub(super) async fn settle() {
     for _ in 0..64 {
         tokio::task::yield_now().await;
     }
+}
+
+/// Starts a thread that its test joins.
+#[expect(clippy::disallowed_methods, reason = "the test that calls this joins it")]
+pub(super) fn start<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    std::thread::spawn(run)
 }
 
 /// A message that is counted while it exists.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tipstaff::port::{Next, Overflow, PoisonRule, SendError};
 
-use super::support::{Alive, assert_accounted, open, soon, spec};
+use super::support::{Alive, assert_accounted, open, soon, spec, start};
 
 /// A thread gets messages, then a time-out, then the close; it is woken for each.
 #[test]
@@ -16,7 +16,7 @@ fn a_thread_is_woken_for_messages_and_for_the_close() {
     let (port, mailbox) = open(4, Overflow::Reject);
     let mut reader = mailbox.on_thread();
     assert_eq!(reader.next(Duration::ZERO), Next::TimedOut);
-    let consumer = thread::spawn(move || {
+    let consumer = start(move || {
         let mut seen = Vec::new();
         loop {
             match reader.next(Duration::from_secs(20)) {
@@ -50,7 +50,7 @@ fn a_batch_is_in_hand_until_it_is_finished() {
     assert_eq!((port.metrics().in_hand, port.metrics().handled), (3, 0));
     reader.finish();
     assert_eq!((port.metrics().in_hand, port.metrics().handled), (0, 3));
-    let crashed = thread::spawn(move || {
+    let crashed = start(move || {
         let _taken = (reader.try_next(), reader.try_next());
         panic!("the writer crashes");
     });
@@ -78,7 +78,7 @@ fn a_thread_sets_poison_aside_too() {
         port.try_send(number).unwrap();
     }
     let mut reader = mailbox.on_thread();
-    let crashed = thread::spawn(move || {
+    let crashed = start(move || {
         assert_eq!(reader.next(Duration::ZERO), Next::Message(666));
         panic!("poisoned");
     });
@@ -114,7 +114,7 @@ fn nothing_is_stranded_by_a_close_amid_sends() {
         let senders: Vec<_> = (0..3)
             .map(|_| {
                 let (port, alive, handed_back) = (port.clone(), Arc::clone(&alive), Arc::clone(&handed_back));
-                thread::spawn(move || {
+                start(move || {
                     for _ in 0..20 {
                         match port.try_send(Alive::new(&alive)) {
                             Ok(_) => {}
@@ -128,7 +128,7 @@ fn nothing_is_stranded_by_a_close_amid_sends() {
             })
             .collect();
         let mut reader = mailbox.on_thread();
-        let consumer = thread::spawn(move || while let Next::Message(_) = reader.next(Duration::from_secs(20)) {});
+        let consumer = start(move || while let Next::Message(_) = reader.next(Duration::from_secs(20)) {});
         for _ in 0..round {
             thread::yield_now();
         }
@@ -160,7 +160,7 @@ async fn messages_of_one_sender_arrive_in_order() {
             }
         });
     }
-    let reader = thread::spawn(move || {
+    let reader = start(move || {
         let mut reader = mailbox.on_thread();
         let mut next = [0; SENDERS as usize];
         for _ in 0..SENDERS * EACH {
