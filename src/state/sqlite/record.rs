@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, Statement, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::connection::failure;
 use super::query::{find_signal, session_of};
@@ -335,7 +335,7 @@ impl<'c, 'g> Recorder<'c, 'g> {
     }
 }
 
-/// The statements of a transaction, each prepared when it is first needed.
+/// The statements of a transaction, each taken from the connection's cache when it is first needed.
 struct Statements<'c> {
     find_session: Lazy<'c>,
     insert_session: Lazy<'c>,
@@ -392,7 +392,7 @@ impl Default for Statements<'_> {
 
 struct Lazy<'c> {
     sql: &'static str,
-    prepared: Option<Statement<'c>>,
+    prepared: Option<CachedStatement<'c>>,
 }
 
 impl<'c> Lazy<'c> {
@@ -400,10 +400,10 @@ impl<'c> Lazy<'c> {
         Self { sql, prepared: None }
     }
 
-    fn on(&mut self, connection: &'c Connection) -> rusqlite::Result<&mut Statement<'c>> {
+    fn on(&mut self, connection: &'c Connection) -> rusqlite::Result<&mut CachedStatement<'c>> {
         match &mut self.prepared {
             Some(prepared) => Ok(prepared),
-            empty => Ok(empty.insert(connection.prepare(self.sql)?)),
+            empty => Ok(empty.insert(connection.prepare_cached(self.sql)?)),
         }
     }
 }
