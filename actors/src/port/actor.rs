@@ -314,3 +314,49 @@ impl Bell for Look {
 fn serving<M>(shared: &Arc<Shared<M>>) -> Serving {
     Serving { identity: shared.identity(), name: Arc::clone(&shared.name) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use super::*;
+    use crate::port::{Overflow, PortSpec, SendError};
+
+    struct Idle;
+
+    impl Handler for Idle {
+        type Message = u64;
+
+        async fn handle(&mut self, _message: u64, _context: &Context<u64>) -> Result<(), HandlerError> {
+            Ok(())
+        }
+    }
+
+    /// If ractor drains the actor, the look under way finishes the queue: 300 of 300, and nothing new is admitted.
+    #[tokio::test]
+    async fn a_drain_by_ractor_finishes_the_queue() {
+        let (port, mailbox) = PortSpec::new("idle", NonZeroUsize::new(300).unwrap(), Overflow::Reject).open();
+        for number in 0..300 {
+            port.try_send(number).unwrap();
+        }
+        let (cell, join) = spawn_handler(&mailbox, Idle, None).await.unwrap();
+        cell.drain().unwrap();
+        join.await.unwrap();
+        assert_eq!((port.metrics().handled, port.metrics().depth()), (300, 0));
+        assert!(matches!(port.try_send(1), Err(SendError::Closed(1))));
+    }
+
+    /// A child is linked to its parent: the parent's end is its end, and what is queued stays in the port.
+    #[tokio::test]
+    async fn a_child_ends_with_its_parent() {
+        let (parent_port, parent_box) = PortSpec::<u64>::new("parent", NonZeroUsize::MIN, Overflow::Reject).open();
+        let (port, mailbox) = PortSpec::new("child", NonZeroUsize::MIN, Overflow::Reject).open();
+        let (parent, parent_join) = spawn_handler(&parent_box, Idle, None).await.unwrap();
+        let (_child, child_join) = spawn_handler(&mailbox, Idle, Some(parent.clone())).await.unwrap();
+        parent.stop(None);
+        parent_join.await.unwrap();
+        child_join.await.unwrap();
+        port.try_send(1).unwrap();
+        assert_eq!((port.metrics().data_depth, parent_port.metrics().depth()), (1, 0));
+    }
+}

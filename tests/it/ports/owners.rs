@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tipstaff::port::{
     Context, Doorbell, End, Handler, HandlerError, Overflow, PoisonRule, Port, PortSpec, Reply, SendError, SpawnError, spawn,
@@ -329,20 +329,48 @@ async fn an_owner_without_a_free_place_still_serves_control_and_completions() {
     assert_eq!(port.metrics().data_depth, 1);
 }
 
-/// "Stop, kill and supervision keep ractor's priority": a stop comes through long before a full queue is worked off, and the rest stays queued.
+/// Asks for its own stop with the first message; handles each in the given manner.
+struct Leaver(Manner);
+
+enum Manner {
+    AtOnce,
+    Computing(Duration),
+    Waiting,
+}
+
+impl Handler for Leaver {
+    type Message = Ask;
+
+    async fn handle(&mut self, _message: Ask, context: &Context<Ask>) -> Result<(), HandlerError> {
+        context.stop();
+        match self.0 {
+            Manner::AtOnce => {}
+            Manner::Computing(time) => {
+                let began = Instant::now();
+                while began.elapsed() < time {
+                    std::hint::spin_loop();
+                }
+            }
+            Manner::Waiting => tokio::task::yield_now().await,
+        }
+        Ok(())
+    }
+}
+
+/// "Yield to its loop after 32 messages or 100 us": a stop that is asked for amid a full queue comes through; the rest stays queued.
 #[tokio::test]
 async fn a_stop_does_not_wait_for_the_queue() {
-    let (port, mailbox) = open(1_000, Overflow::Reject);
-    for number in 0..1_000 {
-        port.try_send(Ask::Note(number)).unwrap();
+    for (manner, most) in [(Manner::AtOnce, 32), (Manner::Computing(Duration::from_micros(150)), 1), (Manner::Waiting, 1)] {
+        let (port, mailbox) = open(1_000, Overflow::Reject);
+        for number in 0..1_000 {
+            port.try_send(Ask::Note(number)).unwrap();
+        }
+        spawn(&mailbox, Leaver(manner)).await.unwrap().ended().await;
+        let metrics = port.metrics();
+        assert!((1..=most).contains(&metrics.handled), "{metrics:?}");
+        assert_eq!(metrics.crashed_in_hand, 0);
+        assert_accounted(&metrics);
     }
-    let (owner, _reports) = recorder();
-    let owner = spawn(&mailbox, owner).await.unwrap();
-    assert_eq!(owner.stop(soon()).await, End::Stopped);
-    let metrics = port.metrics();
-    assert!(metrics.handled <= 64, "{metrics:?}");
-    assert_eq!(metrics.crashed_in_hand, 0);
-    assert_accounted(&metrics);
 }
 
 /// A drain handles what is queued, admits nothing new, and ends the owner.
