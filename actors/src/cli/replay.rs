@@ -12,7 +12,6 @@ use tipstaff_core::clock::Deadline;
 use tipstaff_core::declare::Digest;
 use tipstaff_core::guard::{Policy, PolicyError};
 use tipstaff_core::state::{Durability, JournalReader, SqliteOptions, SqliteStore, StoreError, StoreSize, Summary};
-use tipstaff_core::transcript::TranscriptError;
 
 use super::args::{Global, ReplayArgs};
 use super::exit::Exit;
@@ -87,11 +86,11 @@ async fn replay(runtime: &Runtime, paths: &[PathBuf], digest: Option<Digest>, er
         bar.set_message(path.display().to_string());
         match replay.file(path, |line| bar.set_prefix(format!("line {line}"))).await {
             Ok(replayed) => ran.files.push((path.clone(), replayed)),
-            Err(ReplayError::Transcript(error @ (TranscriptError::Read { .. } | TranscriptError::Open { .. }))) => {
-                refuse(&mut ran, path, &error, err)?;
-            }
             Err(ReplayError::Transcript(error)) => refuse(&mut ran, path, &error, err)?,
-            Err(error @ (ReplayError::Identity(_) | ReplayError::Signal(_))) => refuse(&mut ran, path, &error, err)?,
+            Err(error @ (ReplayError::Identity(_) | ReplayError::Signal(_) | ReplayError::LeftTooOften { .. })) => {
+                let named = Failed::File { path: path.clone(), source: error };
+                refuse(&mut ran, path, &named, err)?;
+            }
             Err(error) => return Err(error.into()),
         }
         bar.inc(1);
@@ -199,6 +198,8 @@ fn write(
 pub(super) enum Failed {
     #[error("{}", path.display())]
     Path { path: PathBuf, source: io::Error },
+    #[error("{}", path.display())]
+    File { path: PathBuf, source: ReplayError },
     #[error(transparent)]
     Policy(#[from] PolicyError),
     #[error("no temporary folder for the journal: name a store with --db")]
@@ -222,7 +223,7 @@ pub(super) enum Failed {
 impl Failed {
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Path { .. } | Self::Policy(_) | Self::Output(_) | Self::Json(_) => Exit::Refused,
+            Self::Path { .. } | Self::File { .. } | Self::Policy(_) | Self::Output(_) | Self::Json(_) => Exit::Refused,
             Self::Temporary(_) | Self::Tokio(_) | Self::Store(_) | Self::Runtime(_) | Self::Replay(_) | Self::Stop => {
                 Exit::StoreUnavailable
             }
