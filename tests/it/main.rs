@@ -3,6 +3,8 @@
 //! Each module is `cfg(test)`, so that the lints know its helpers as parts of tests.
 
 #[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod data;
 #[cfg(test)]
 mod dispatch;
@@ -17,6 +19,14 @@ mod pitfalls;
 #[cfg(test)]
 mod ports;
 #[cfg(test)]
+mod program;
+#[cfg(test)]
+mod replay_memory;
+#[cfg(test)]
+mod replay_resume;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod shell_lines;
 #[cfg(test)]
 mod store_conformance;
@@ -24,3 +34,5 @@ mod store_conformance;
 mod supervision_kernel;
 #[cfg(test)]
 mod transcript_reader;
+#[cfg(test)]
+mod transcripts;

@@ -32,7 +32,7 @@ pub(super) fn run(
     err: &mut dyn Write,
     open: impl FnOnce(&Path, SqliteOptions) -> Result<SqliteStore, StoreError>,
 ) -> Result<Exit, Failed> {
-    let paths = files::transcripts(&args.paths).map_err(|(path, source)| Failed::Path { path, source })?;
+    let paths = files::transcripts(&args.paths)?;
     let policy = args.policy.as_deref().map(read_policy).transpose()?;
     // The temporary store lives as long as this value.
     let temporary = if global.db.is_none() { Some(tempfile::tempdir().map_err(Failed::Temporary)?) } else { None };
@@ -59,7 +59,7 @@ pub(super) fn run(
 }
 
 fn read_policy(path: &Path) -> Result<Arc<Policy>, Failed> {
-    let text = fs::read_to_string(path).map_err(|source| Failed::Path { path: path.to_owned(), source })?;
+    let text = fs::read_to_string(path).map_err(|source| Failed::PolicyFile { path: path.to_owned(), source })?;
     Ok(Arc::new(Policy::parse(&text, &path.display().to_string())?))
 }
 
@@ -176,14 +176,14 @@ fn write(
     let lost = ran.files.iter().map(|(_, file)| file.lost).sum();
     let journal = JournalReport::read(global, runtime, lost)?;
     let report = Report { ran, journal, reader: &**runtime.reader().expect("a replay has a store"), policy };
-    let denied = if global.json {
-        replay_json::write(&report, out)?
-    } else {
-        replay_text::write(&report, Paint::new(global.color), out)?
-    };
+    let denied =
+        if global.json { replay_json::write(&report, out)? } else { replay_text::write(&report, Paint::new(global.color), out)? };
     out.flush()?;
     if lost > 0 {
-        writeln!(err, "tipstaff: the journal did not take {lost} facts, so what is shown is not all that happened; run with -v to see why")?;
+        writeln!(
+            err,
+            "tipstaff: the journal did not take {lost} facts, so what is shown is not all that happened; run with -v to see why"
+        )?;
         return Ok(Exit::StoreUnavailable);
     }
     Ok(match (ran.refused.is_empty(), args.fail_on_deny && denied) {
@@ -196,8 +196,10 @@ fn write(
 /// Why the command could not be done.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failed {
-    #[error("{}", path.display())]
-    Path { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Transcripts(#[from] files::NoTranscripts),
+    #[error("{} cannot be read: name a policy file", path.display())]
+    PolicyFile { path: PathBuf, source: io::Error },
     #[error("{}", path.display())]
     File { path: PathBuf, source: ReplayError },
     #[error(transparent)]
@@ -223,7 +225,12 @@ pub(super) enum Failed {
 impl Failed {
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Path { .. } | Self::File { .. } | Self::Policy(_) | Self::Output(_) | Self::Json(_) => Exit::Refused,
+            Self::Transcripts(_)
+            | Self::PolicyFile { .. }
+            | Self::File { .. }
+            | Self::Policy(_)
+            | Self::Output(_)
+            | Self::Json(_) => Exit::Refused,
             Self::Temporary(_) | Self::Tokio(_) | Self::Store(_) | Self::Runtime(_) | Self::Replay(_) | Self::Stop => {
                 Exit::StoreUnavailable
             }

@@ -16,8 +16,8 @@ use tipstaff_core::operation::{AuditMode, Operation, Performance, Unrecorded};
 use tipstaff_core::signal::{LifecycleKind, SignalError, SignalSeq};
 use tipstaff_core::state::{JournalReader, PageLimit, ReadFilter, StoreError};
 use tipstaff_core::transcript::{
-    Call, CallResult, Counts, Damage, End, Event, Lifecycle, Outcome, Reader, ReaderOptions, Thread, TranscriptError, UnknownBecause,
-    UnmatchedResult,
+    Call, CallResult, Counts, Damage, End, Event, Lifecycle, Outcome, Reader, ReaderOptions, Thread, TranscriptError,
+    UnknownBecause, UnmatchedResult,
 };
 
 use super::facts;
@@ -116,7 +116,14 @@ impl Replay {
         session.settled(Deadline::after(PATIENCE)).await?;
         let lost = session.losses().all().facts;
         session.end(Deadline::after(PATIENCE)).await;
-        Ok(Replayed { session: id, thread, counts: reader.counts().clone(), damage: reader.damage().to_vec(), resumed_after, lost })
+        Ok(Replayed {
+            session: id,
+            thread,
+            counts: reader.counts().clone(),
+            damage: reader.damage().to_vec(),
+            resumed_after,
+            lost,
+        })
     }
 }
 
@@ -168,8 +175,7 @@ impl Run {
             Standing::Free(attempt) => attempt,
             Standing::Decided(_) | Standing::Elsewhere => return Ok(line),
         };
-        let operation =
-            Operation::new(facts::tool_call(&call, self.workspace.as_ref())).identified(call.key.clone(), attempt);
+        let operation = Operation::new(facts::tool_call(&call, self.workspace.as_ref())).identified(call.key.clone(), attempt);
         let permit = match self.session.propose(operation).await {
             Ok(proposed) => self.session.authorize(proposed).await,
             Err(answer) => Err(answer),
@@ -357,7 +363,9 @@ pub enum ReplayError {
     #[error(transparent)]
     Emit(#[from] EmitError),
     /// Replays were killed or broken off at one call again and again.
-    #[error("{MAX_TRIES} replays ended while the call {operation} was open: look at what stops them, then replay with another store")]
+    #[error(
+        "{MAX_TRIES} replays ended while the call {operation} was open: look at what stops them, then replay with another store"
+    )]
     LeftTooOften {
         /// The call.
         operation: OperationId,
