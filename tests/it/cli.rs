@@ -1,10 +1,11 @@
 //! The program as its users meet it: exit codes, messages with a place and a remedy, and output that is safe to look at (10-cli).
 
 use std::fs;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tipstaff::cli::Exit;
+use tipstaff::cli::{self, Exit};
 use tipstaff_core::testing::{FaultAction, FaultPoint, Faults};
 
 use crate::program::{self, Journal, run};
@@ -370,6 +371,41 @@ fn a_copy_of_a_transcript_is_no_second_session() {
     assert_eq!(report["files"].as_array().unwrap().len(), 2);
     assert_eq!((report["decisions"].as_array().unwrap().len(), &report["journal"]["sessions"]), (3, &json!(1)));
     assert!(replay(&[&copies]).is_done().out.contains("operations  3 proposed"));
+}
+
+/// A writer that fails after some bytes.
+struct Failing(usize, ErrorKind);
+
+impl Write for Failing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(self.1)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `| head` is no failure, and hides no denial; a full disk is one.
+#[test]
+fn a_reader_that_goes_away_is_no_failure_and_hides_no_denial() {
+    let bench = Bench::new();
+    let policy = bench.policy();
+    for (kind, more, exit) in [
+        (ErrorKind::BrokenPipe, None, Exit::Done),
+        (ErrorKind::BrokenPipe, Some("--json"), Exit::Done),
+        (ErrorKind::BrokenPipe, Some("--fail-on-deny"), Exit::Found),
+        (ErrorKind::StorageFull, None, Exit::Refused),
+        (ErrorKind::StorageFull, Some("--fail-on-deny"), Exit::Refused),
+    ] {
+        let words = ["replay".as_ref(), bench.good.as_os_str(), "--policy".as_ref(), policy.as_os_str()];
+        let words = program::words(words.into_iter().chain(more.map(AsRef::as_ref)));
+        let mut err = Vec::new();
+        assert_eq!(cli::run(words, &mut Failing(20, kind), &mut err), exit, "{kind} {more:?}");
+        let err = String::from_utf8(err).unwrap();
+        assert_eq!(err.contains("the output cannot be written"), kind == ErrorKind::StorageFull, "{err}");
+    }
 }
 
 // ---- the samples ----

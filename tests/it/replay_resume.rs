@@ -206,3 +206,24 @@ fn two_programs_replay_into_one_store_at_once() {
     let [first, second] = [0, 1].map(|n| journal.facts.values().nth(n).unwrap().len());
     assert_eq!(first, second, "each has all of its facts");
 }
+
+/// More calls may wait for their results than a replay keeps: the oldest end as ambiguous, and their results are on record when they come.
+#[test]
+fn a_call_that_was_open_for_too_long_ends_as_ambiguous_and_its_result_is_on_record() {
+    const CALLS: usize = 600;
+    let folder = tempfile::tempdir().unwrap();
+    let calls = (0..CALLS).map(|n| sessions::bash(&format!("c{n}"), "cargo test"));
+    let results = (0..CALLS).map(|n| sessions::result(&format!("c{n}"), "ok"));
+    let records: Vec<Value> = calls.chain(results).collect();
+    let transcript = sessions::write(folder.path(), "session.jsonl", sessions::lines(&records));
+    let db = folder.path().join("journal.db");
+    let report = program::replay(&transcript, None, &db).is_done().json();
+    let closed = &report["files"][0]["operations"]["closed"];
+    let [ambiguous, completed] = ["ambiguous", "completed"].map(|status| closed[status].as_u64().unwrap() as usize);
+    assert!(ambiguous > 0 && ambiguous < CALLS / 2, "{closed}");
+    assert_eq!(ambiguous + completed, CALLS, "each has one decision");
+    let journal = Journal::read(&db);
+    assert_eq!(late_results(&journal).len(), ambiguous);
+    program::replay(&transcript, None, &db).is_done();
+    assert_eq!(journal, Journal::read(&db), "and nothing is told twice");
+}

@@ -59,6 +59,46 @@ impl Formatter for Plain {
     }
 }
 
+/// Takes everything, also when whoever reads has gone: what was found is still to be told by the exit code.
+pub(super) struct Heedless<'w> {
+    out: &'w mut dyn Write,
+    is_gone: bool,
+}
+
+impl<'w> Heedless<'w> {
+    pub(super) fn new(out: &'w mut dyn Write) -> Self {
+        Self { out, is_gone: false }
+    }
+
+    fn heed<T>(&mut self, done: io::Result<T>, otherwise: T) -> io::Result<T> {
+        match done {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_gone = true;
+                Ok(otherwise)
+            }
+            done => done,
+        }
+    }
+}
+
+impl Write for Heedless<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_gone {
+            return Ok(bytes.len());
+        }
+        let written = self.out.write(bytes);
+        self.heed(written, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.is_gone {
+            return Ok(());
+        }
+        let flushed = self.out.flush();
+        self.heed(flushed, ())
+    }
+}
+
 /// Paints words of a decision, where colours are wanted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paint(bool);

@@ -176,9 +176,10 @@ fn write(
     let lost = ran.files.iter().map(|(_, file)| file.lost).sum();
     let journal = JournalReport::read(global, runtime, lost)?;
     let report = Report { ran, journal, reader: &**runtime.reader().expect("a replay has a store"), policy };
-    let denied =
-        if global.json { replay_json::write(&report, out)? } else { replay_text::write(&report, Paint::new(global.color), out)? };
-    out.flush()?;
+    let denied = match args.fail_on_deny {
+        true => print(global, &report, &mut output::Heedless::new(out))?,
+        false => print(global, &report, out)?,
+    };
     if lost > 0 {
         writeln!(
             err,
@@ -191,6 +192,14 @@ fn write(
         (true, true) => Exit::Found,
         (true, false) => Exit::Done,
     })
+}
+
+/// Prints the report; returns whether a call was denied.
+fn print(global: &Global, report: &Report<'_>, out: &mut dyn Write) -> Result<bool, Failed> {
+    let denied =
+        if global.json { replay_json::write(report, out)? } else { replay_text::write(report, Paint::new(global.color), out)? };
+    out.flush()?;
+    Ok(denied)
 }
 
 /// Why the command could not be done.
