@@ -3,6 +3,8 @@
 //! Each module is `cfg(test)`, so that the lints know its helpers as parts of tests.
 
 #[cfg(test)]
+mod cli;
+#[cfg(test)]
 mod data;
 #[cfg(test)]
 mod digest;
@@ -25,7 +27,15 @@ mod planes;
 #[cfg(test)]
 mod ports;
 #[cfg(test)]
+mod program;
+#[cfg(test)]
+mod replay_memory;
+#[cfg(test)]
+mod replay_resume;
+#[cfg(test)]
 mod rig;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod shell_lines;
 #[cfg(test)]
@@ -34,3 +44,5 @@ mod store_conformance;
 mod supervision_kernel;
 #[cfg(test)]
 mod transcript_reader;
+#[cfg(test)]
+mod transcripts;

@@ -14,8 +14,14 @@ pub(super) struct Cli {
     pub(super) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 done, and something was found (a denial under --fail-on-deny); \
-                          2 wrong usage or a refused file; 3 store unavailable, or its schema is newer.";
+macro_rules! exit_codes {
+    () => {
+        "Exit codes: 0 done; 1 done, and something was found (a denial under --fail-on-deny); \
+         2 wrong usage or a refused file; 3 store unavailable, or its schema is newer."
+    };
+}
+
+const EXIT_CODES: &str = exit_codes!();
 
 /// What every command understands.
 #[derive(Debug, Args)]
@@ -66,6 +72,9 @@ pub(super) struct ReplayArgs {
     pub(super) fail_on_deny: bool,
 }
 
-const REPLAY_HELP: &str = "Every call becomes an operation: proposed, judged by the guards, closed with its recorded outcome, and journalled. \
-                           After the first denied or rewritten call of a session the rest is counterfactual, and is marked so. With --db, \
-                           running again on a grown file continues: the same call under the same policy is the same attempt.";
+const REPLAY_HELP: &str = concat!(
+    "Every call becomes an operation: proposed, judged by the guards, closed with its recorded outcome, and journalled. \
+     After the first denied or rewritten call of a session the rest is counterfactual, and is marked so. With --db, \
+     running again on a grown file continues: the same call under the same policy is the same attempt.\n\n",
+    exit_codes!()
+);

@@ -10,17 +10,16 @@ const NO_TRANSCRIPTS: &[&str] = &["journal.jsonl"];
 /// Files as they are named; a folder is walked for `*.jsonl`, sorted by path, not following links to folders.
 ///
 /// # Errors
-/// The path that cannot be looked at, and why.
-pub(super) fn transcripts(paths: &[PathBuf]) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+/// [`NoTranscripts`].
+pub(super) fn transcripts(paths: &[PathBuf]) -> Result<Vec<PathBuf>, NoTranscripts> {
     let mut found = Vec::new();
     for path in paths {
-        let about = fs::metadata(path).map_err(|error| (path.clone(), error))?;
+        let about = fs::metadata(path).map_err(unreadable(path))?;
         if about.is_dir() {
             let mut below = walk(path)?;
             below.sort();
             if below.is_empty() {
-                let nothing = io::Error::new(io::ErrorKind::NotFound, "the folder holds no *.jsonl file");
-                return Err((path.clone(), nothing));
+                return Err(NoTranscripts::Empty { folder: path.clone() });
             }
             found.append(&mut below);
         } else {
@@ -30,15 +29,13 @@ pub(super) fn transcripts(paths: &[PathBuf]) -> Result<Vec<PathBuf>, (PathBuf, i
     Ok(found)
 }
 
-fn walk(folder: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
+fn walk(folder: &Path) -> Result<Vec<PathBuf>, NoTranscripts> {
     let (mut open, mut found) = (vec![folder.to_owned()], Vec::new());
     while let Some(next) = open.pop() {
-        let named = |error| (next.clone(), error);
-        for entry in fs::read_dir(&next).map_err(named)? {
-            let entry = entry.map_err(|error| (next.clone(), error))?;
-            let kind = entry.file_type().map_err(|error| (entry.path(), error))?;
+        for entry in fs::read_dir(&next).map_err(unreadable(&next))? {
+            let entry = entry.map_err(unreadable(&next))?;
             let path = entry.path();
-            if kind.is_dir() {
+            if entry.file_type().map_err(unreadable(&path))?.is_dir() {
                 open.push(path);
             } else if path.extension().is_some_and(|extension| extension == "jsonl")
                 && !path.file_name().is_some_and(|name| NO_TRANSCRIPTS.iter().any(|other| name == *other))
@@ -48,4 +45,18 @@ fn walk(folder: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
         }
     }
     Ok(found)
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> NoTranscripts {
+    let path = path.to_owned();
+    |source| NoTranscripts::Unreadable { path, source }
+}
+
+/// Why a command line names no transcripts.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoTranscripts {
+    #[error("{} cannot be read: name a transcript, or a folder of transcripts", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{} holds no *.jsonl file: name a transcript, or a folder of transcripts", folder.display())]
+    Empty { folder: PathBuf },
 }

@@ -12,7 +12,6 @@ use tipstaff_core::clock::Deadline;
 use tipstaff_core::declare::Digest;
 use tipstaff_core::guard::{Policy, PolicyError};
 use tipstaff_core::state::{Durability, JournalReader, SqliteOptions, SqliteStore, StoreError, StoreSize, Summary};
-use tipstaff_core::transcript::TranscriptError;
 
 use super::args::{Global, ReplayArgs};
 use super::exit::Exit;
@@ -33,7 +32,7 @@ pub(super) fn run(
     err: &mut dyn Write,
     open: impl FnOnce(&Path, SqliteOptions) -> Result<SqliteStore, StoreError>,
 ) -> Result<Exit, Failed> {
-    let paths = files::transcripts(&args.paths).map_err(|(path, source)| Failed::Path { path, source })?;
+    let paths = files::transcripts(&args.paths)?;
     let policy = args.policy.as_deref().map(read_policy).transpose()?;
     // The temporary store lives as long as this value.
     let temporary = if global.db.is_none() { Some(tempfile::tempdir().map_err(Failed::Temporary)?) } else { None };
@@ -60,7 +59,7 @@ pub(super) fn run(
 }
 
 fn read_policy(path: &Path) -> Result<Arc<Policy>, Failed> {
-    let text = fs::read_to_string(path).map_err(|source| Failed::Path { path: path.to_owned(), source })?;
+    let text = fs::read_to_string(path).map_err(|source| Failed::PolicyFile { path: path.to_owned(), source })?;
     Ok(Arc::new(Policy::parse(&text, &path.display().to_string())?))
 }
 
@@ -87,11 +86,11 @@ async fn replay(runtime: &Runtime, paths: &[PathBuf], digest: Option<Digest>, er
         bar.set_message(path.display().to_string());
         match replay.file(path, |line| bar.set_prefix(format!("line {line}"))).await {
             Ok(replayed) => ran.files.push((path.clone(), replayed)),
-            Err(ReplayError::Transcript(error @ (TranscriptError::Read { .. } | TranscriptError::Open { .. }))) => {
-                refuse(&mut ran, path, &error, err)?;
-            }
             Err(ReplayError::Transcript(error)) => refuse(&mut ran, path, &error, err)?,
-            Err(error @ (ReplayError::Identity(_) | ReplayError::Signal(_))) => refuse(&mut ran, path, &error, err)?,
+            Err(error @ (ReplayError::Identity(_) | ReplayError::Signal(_) | ReplayError::LeftTooOften { .. })) => {
+                let named = Failed::File { path: path.clone(), source: error };
+                refuse(&mut ran, path, &named, err)?;
+            }
             Err(error) => return Err(error.into()),
         }
         bar.inc(1);
@@ -177,9 +176,10 @@ fn write(
     let lost = ran.files.iter().map(|(_, file)| file.lost).sum();
     let journal = JournalReport::read(global, runtime, lost)?;
     let report = Report { ran, journal, reader: &**runtime.reader().expect("a replay has a store"), policy };
-    let denied =
-        if global.json { replay_json::write(&report, out)? } else { replay_text::write(&report, Paint::new(global.color), out)? };
-    out.flush()?;
+    let denied = match args.fail_on_deny {
+        true => print(global, &report, &mut output::Heedless::new(out))?,
+        false => print(global, &report, out)?,
+    };
     if lost > 0 {
         writeln!(
             err,
@@ -194,11 +194,23 @@ fn write(
     })
 }
 
+/// Prints the report; returns whether a call was denied.
+fn print(global: &Global, report: &Report<'_>, out: &mut dyn Write) -> Result<bool, Failed> {
+    let denied =
+        if global.json { replay_json::write(report, out)? } else { replay_text::write(report, Paint::new(global.color), out)? };
+    out.flush()?;
+    Ok(denied)
+}
+
 /// Why the command could not be done.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failed {
+    #[error(transparent)]
+    Transcripts(#[from] files::NoTranscripts),
+    #[error("{} cannot be read: name a policy file", path.display())]
+    PolicyFile { path: PathBuf, source: io::Error },
     #[error("{}", path.display())]
-    Path { path: PathBuf, source: io::Error },
+    File { path: PathBuf, source: ReplayError },
     #[error(transparent)]
     Policy(#[from] PolicyError),
     #[error("no temporary folder for the journal: name a store with --db")]
@@ -222,7 +234,12 @@ pub(super) enum Failed {
 impl Failed {
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::Path { .. } | Self::Policy(_) | Self::Output(_) | Self::Json(_) => Exit::Refused,
+            Self::Transcripts(_)
+            | Self::PolicyFile { .. }
+            | Self::File { .. }
+            | Self::Policy(_)
+            | Self::Output(_)
+            | Self::Json(_) => Exit::Refused,
             Self::Temporary(_) | Self::Tokio(_) | Self::Store(_) | Self::Runtime(_) | Self::Replay(_) | Self::Stop => {
                 Exit::StoreUnavailable
             }

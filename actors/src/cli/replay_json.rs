@@ -1,11 +1,12 @@
 //! The report as one JSON object, written as it is read: schema `tipstaff.replay`, version 1. Members are only ever added.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 use serde::Serialize;
 use tipstaff_core::transcript::{Counts, Names};
 
+use super::output;
 use super::replay::{Failed, Report};
 use crate::replay::{Decision, DecisionCounts, Decisions, Divergence, OperationCounts};
 
@@ -52,15 +53,20 @@ struct FileRow<'f> {
 pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> Result<bool, Failed> {
     let (mut rows, mut first, mut denied) = (Vec::new(), None, false);
     write!(out, "{{\"schema\":\"tipstaff.replay\",\"schema_version\":1,\"decisions\":[")?;
-    let mut comma = "";
+    let (mut comma, mut told) = ("", HashSet::new());
     for (path, file) in &report.ran.files {
         let name = path.display().to_string();
+        // Of two copies of one thread, the journal has one session.
+        let is_new = told.insert(&file.session);
         let mut decisions: Decisions<'_> = report.decisions(file);
         for decision in decisions.by_ref() {
             let decision = decision?;
-            denied |= matches!(decision.decision, "deny" | "ask" | "failed");
+            denied |= decision.is_denial();
+            if !is_new {
+                continue;
+            }
             write!(out, "{comma}")?;
-            serde_json::to_writer(&mut *out, &DecisionRow { file: &name, decision: &decision })?;
+            output::json(out, &DecisionRow { file: &name, decision: &decision })?;
             comma = ",";
         }
         if first.is_none() {
@@ -69,18 +75,18 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> Result<bool, Fa
         rows.push(row(name, file.session.as_str(), file.thread.product.as_str(), &file.counts, &decisions));
     }
     write!(out, "],\"files\":")?;
-    serde_json::to_writer(&mut *out, &rows)?;
+    output::json(out, &rows)?;
     write!(out, ",\"refused\":")?;
     let refused = report
         .ran
         .refused
         .iter()
         .map(|(path, error)| BTreeMap::from([("path", path.display().to_string()), ("error", error.clone())]));
-    serde_json::to_writer(&mut *out, &refused.collect::<Vec<_>>())?;
+    output::json(out, &refused.collect::<Vec<_>>())?;
     write!(out, ",\"first_divergence\":")?;
-    serde_json::to_writer(&mut *out, &first)?;
+    output::json(out, &first)?;
     write!(out, ",\"journal\":")?;
-    serde_json::to_writer(&mut *out, &report.journal)?;
+    output::json(out, &report.journal)?;
     writeln!(out, "}}")?;
     Ok(denied)
 }

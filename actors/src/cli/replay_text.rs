@@ -1,10 +1,11 @@
 //! The report for people: what the files hold, what was denied or rewritten and why, and what the journal has.
 
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 use super::output::{self, Paint};
 use super::replay::{Failed, Report};
-use crate::replay::{Decision, DecisionCounts, Decisions, OperationCounts};
+use crate::replay::{Decision, DecisionCounts, Decisions, OperationCounts, plain};
 
 /// Decisions that are listed; the others are counted. `--json` has all of them.
 const MAX_LISTED: u64 = 200;
@@ -29,7 +30,7 @@ pub(super) fn write(report: &Report<'_>, paint: Paint, out: &mut dyn Write) -> R
     let mut found = Vec::new();
     let (mut total, mut denied, mut listed, mut unlisted) = (DecisionCounts::default(), false, 0, 0);
     let mut operations = OperationCounts::default();
-    let mut first = None;
+    let (mut first, mut told) = (None, HashSet::new());
     for (path, file) in &report.ran.files {
         let counts = &file.counts;
         let numbers = [
@@ -44,13 +45,18 @@ pub(super) fn write(report: &Report<'_>, paint: Paint, out: &mut dyn Write) -> R
             counts.interrupts,
             counts.compactions,
         ];
-        let words = [path.display().to_string(), file.thread.product.as_str().to_owned()];
+        let name = plain(&path.display().to_string()).into_owned();
+        let words = [name.clone(), file.thread.product.as_str().to_owned()];
         files.add_row(words.into_iter().chain(numbers.iter().map(u64::to_string)));
+        if !told.insert(&file.session) {
+            // A copy of a thread: the journal has one session of it, and that was told.
+            continue;
+        }
         let mut decisions: Decisions<'_> = report.decisions(file);
         let mut lines = Vec::new();
         for decision in decisions.by_ref() {
             let decision = decision?;
-            denied |= matches!(decision.decision, "deny" | "ask" | "failed");
+            denied |= decision.is_denial();
             if decision.decision == "allow" && decision.notes.is_empty() {
                 continue;
             }
@@ -62,16 +68,20 @@ pub(super) fn write(report: &Report<'_>, paint: Paint, out: &mut dyn Write) -> R
             }
         }
         if !lines.is_empty() {
-            found.push((path.display().to_string(), lines));
+            found.push((name.clone(), lines));
         }
-        first = first.or_else(|| decisions.divergence().cloned().map(|divergence| (path.display().to_string(), divergence)));
+        first = first.or_else(|| decisions.divergence().cloned().map(|divergence| (name, divergence)));
         add(&mut total, decisions.counts());
         operations.proposed += decisions.operations().proposed;
         for (status, count) in &decisions.operations().closed {
             *operations.closed.entry(status.clone()).or_default() += count;
         }
     }
-    writeln!(out, "{files}")?;
+    if report.ran.files.is_empty() {
+        writeln!(out, "no transcript was replayed")?;
+        return Ok(false);
+    }
+    writeln!(out, "{}", files.trim_fmt())?;
     unknown_kinds(report, out)?;
     damage(report, out)?;
     for (path, decisions) in &found {
@@ -113,28 +123,28 @@ fn add(total: &mut DecisionCounts, more: &DecisionCounts) {
 
 fn line(decision: &Decision, paint: Paint, out: &mut dyn Write) -> Result<(), Failed> {
     let place = decision.line.map_or_else(|| "line ?".to_owned(), |line| format!("line {line}"));
-    let guard = decision.guard.as_deref().unwrap_or("-");
+    let guard = decision.guard.as_deref().map_or_else(String::new, |guard| format!(" by {}", plain(guard)));
     let what_if = if decision.counterfactual { " (counterfactual)" } else { "" };
-    writeln!(out, "  {place:<10} {} by {guard} -> {}{what_if}", paint.decision(decision.decision), decision.outcome)?;
-    writeln!(out, "    {} {}", decision.tool, decision.call)?;
+    writeln!(out, "  {place:<10} {}{guard} -> {}{what_if}", paint.decision(decision.decision), plain(&decision.outcome))?;
+    writeln!(out, "    {} {}", plain(&decision.tool), decision.call)?;
     if let Some(rewritten) = &decision.rewritten {
         writeln!(out, "    became {rewritten}")?;
     }
     if let Some(reason) = &decision.reason {
-        let place = decision.place.as_deref().map_or_else(String::new, |place| format!(" ({place})"));
-        writeln!(out, "    {reason}{place}")?;
+        let place = decision.place.as_deref().map_or_else(String::new, |place| format!(" ({})", plain(place)));
+        writeln!(out, "    {}{place}", plain(reason))?;
     }
-    decision.notes.iter().try_for_each(|note| writeln!(out, "    note {note}"))?;
+    decision.notes.iter().try_for_each(|note| writeln!(out, "    note {}", plain(note)))?;
     Ok(())
 }
 
 fn unknown_kinds(report: &Report<'_>, out: &mut dyn Write) -> Result<(), Failed> {
-    let mut kinds = std::collections::BTreeMap::new();
+    let mut kinds = BTreeMap::new();
     for (name, count) in report.ran.files.iter().flat_map(|(_, file)| file.counts.unknown_kinds.iter()) {
         *kinds.entry(name).or_insert(0) += count;
     }
     if !kinds.is_empty() {
-        let kinds: Vec<String> = kinds.into_iter().map(|(name, count)| format!("{name} ({count})")).collect();
+        let kinds: Vec<String> = kinds.into_iter().map(|(name, count)| format!("{} ({count})", plain(name))).collect();
         writeln!(out, "\nrecords of kinds that this version does not know, passed over: {}", kinds.join(", "))?;
     }
     Ok(())
@@ -144,7 +154,14 @@ fn damage(report: &Report<'_>, out: &mut dyn Write) -> Result<(), Failed> {
     let mut before = "\n";
     for (path, file) in &report.ran.files {
         for damage in &file.damage {
-            writeln!(out, "{before}{}:{}: {} (byte {})", path.display(), damage.line, damage.kind, damage.offset)?;
+            writeln!(
+                out,
+                "{before}{}:{}: {} (byte {})",
+                plain(&path.display().to_string()),
+                damage.line,
+                damage.kind,
+                damage.offset
+            )?;
             before = "";
         }
     }

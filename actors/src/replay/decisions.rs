@@ -8,7 +8,7 @@
 //! | performed with another input than was proposed | `rewrite` |
 //! | otherwise                                      | `allow`   |
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::num::NonZeroU32;
 
 use serde::Serialize;
@@ -16,18 +16,19 @@ use serde_json::Value;
 use tipstaff_core::declare::Digest;
 use tipstaff_core::id::{OperationId, SessionId};
 use tipstaff_core::signal::{LifecycleKind, Signal, SignalKind, SignalSeq};
-use tipstaff_core::state::{JournalReader, PageLimit, ReadFilter, StoreError};
+use tipstaff_core::state::{JournalReader, PageLimit, ReadFilter, Recorded, StoreError};
 
 use super::driver::MAX_TRIES;
 use super::facts::attempt_of;
+use super::shown;
 use crate::guards::{GUARD, REWRITER};
 
 /// Facts read at a time.
 const PAGE: NonZeroU32 = NonZeroU32::new(500).expect("the literal is not zero");
-/// Calls whose decision has not come up yet while reading; beyond it the oldest is forgotten. Far above what a replay keeps open.
+/// Calls whose decision has not come up yet while reading; beyond it they are forgotten. Far above what a replay keeps open.
 const MAX_WAITING: usize = 65_536;
-/// The longest text of a call that a decision shows, in bytes.
-const MAX_SHOWN: usize = 240;
+/// Decisions that wait for an earlier call to end, so that they come in order; beyond it the oldest comes all the same.
+const MAX_HELD: usize = 4_096;
 
 /// One decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,6 +59,14 @@ pub struct Decision {
     pub notes: Vec<String>,
     /// Whether an earlier decision of this session diverged from what happened, so that this call might not have come about.
     pub counterfactual: bool,
+}
+
+impl Decision {
+    /// Whether the call must not be performed, be it that nobody could be asked.
+    #[must_use]
+    pub fn is_denial(&self) -> bool {
+        matches!(self.decision, "deny" | "ask" | "failed")
+    }
 }
 
 /// The first decision of a session that differs from what happened.
@@ -99,7 +108,7 @@ pub struct Counts {
     pub failed: u64,
 }
 
-/// Reads the decisions of one session, in the order in which their closing facts were recorded.
+/// Reads the decisions of one session, in the order in which the calls were proposed.
 pub struct Decisions<'j> {
     journal: &'j dyn JournalReader,
     session: SessionId,
@@ -107,8 +116,12 @@ pub struct Decisions<'j> {
     filter: ReadFilter,
     next: SignalSeq,
     done: bool,
-    ready: std::vec::IntoIter<Decision>,
+    ready: VecDeque<Decision>,
     waiting: HashMap<OperationId, Waiting>,
+    /// Proposals that have not ended yet.
+    open: BTreeSet<SignalSeq>,
+    /// Decisions by their proposals, until every earlier proposal has ended: only then is it known what diverged first.
+    held: BTreeMap<SignalSeq, Decision>,
     operations: OperationCounts,
     counts: Counts,
     divergence: Option<Divergence>,
@@ -117,6 +130,7 @@ pub struct Decisions<'j> {
 /// What is known of a call before its decision comes up.
 #[derive(Default)]
 struct Waiting {
+    proposed: Option<SignalSeq>,
     line: Option<u64>,
     tool: String,
     call: String,
@@ -137,8 +151,10 @@ impl<'j> Decisions<'j> {
             policy,
             next: SignalSeq::START,
             done: false,
-            ready: Vec::new().into_iter(),
+            ready: VecDeque::new(),
             waiting: HashMap::new(),
+            open: BTreeSet::new(),
+            held: BTreeMap::new(),
             operations: OperationCounts::default(),
             counts: Counts::default(),
             divergence: None,
@@ -167,26 +183,54 @@ impl<'j> Decisions<'j> {
         let page = self.journal.read(&self.session, self.next, &self.filter, PageLimit::rows(PAGE))?;
         self.next = page.next;
         self.done = !page.more;
-        let mut ready = Vec::new();
-        for fact in &page.facts {
-            ready.extend(self.take(&fact.signal));
+        for Recorded { seq, signal } in &page.facts {
+            if self.take(*seq, signal).is_some() {
+                self.release(MAX_HELD);
+            }
         }
-        self.ready = ready.into_iter();
+        if self.done {
+            self.release(0);
+        }
         Ok(())
     }
 
-    fn take(&mut self, fact: &Signal) -> Option<Decision> {
+    /// Hands out what no earlier proposal holds back, and the oldest of what is held beyond a number.
+    fn release(&mut self, most: usize) {
+        while let Some((first, _)) = self.held.first_key_value() {
+            let is_next = self.open.first().is_none_or(|open| open > first);
+            if !is_next && self.held.len() <= most {
+                return;
+            }
+            let Some((_, mut decision)) = self.held.pop_first() else { return };
+            decision.counterfactual = self.divergence.is_some();
+            if decision.decision != "allow" && self.divergence.is_none() {
+                self.divergence = Some(Divergence {
+                    session: self.session.to_string(),
+                    operation: decision.operation.clone(),
+                    line: decision.line,
+                    decision: decision.decision,
+                    guard: decision.guard.clone(),
+                });
+            }
+            self.ready.push_back(decision);
+        }
+    }
+
+    /// Takes one fact; `None` when it ended no call.
+    fn take(&mut self, seq: SignalSeq, fact: &Signal) -> Option<()> {
         let payload = fact.payload().value();
         match fact.kind() {
             SignalKind::Lifecycle(_) if !self.is_own(fact) => None,
             SignalKind::Lifecycle(LifecycleKind::OperationProposed) => {
                 self.operations.proposed += 1;
+                self.open.insert(seq);
                 let waiting = self.waiting_for(fact.operation()?.clone());
+                waiting.proposed = Some(seq);
                 waiting.tool = text(payload, "/context/tool").unwrap_or_default();
-                waiting.call = shown(payload.pointer("/context/arguments"));
+                waiting.call = shown::call(payload.pointer("/context/arguments"));
                 None
             }
-            SignalKind::Lifecycle(_) => self.closed(fact, payload),
+            SignalKind::Lifecycle(_) => self.closed(seq, fact, payload),
             SignalKind::User(_) | SignalKind::Unknown(_) => {
                 let operation = OperationId::new(text(payload, "/operation")?).ok()?;
                 self.waiting_for(operation).line = payload.pointer("/line").and_then(Value::as_u64);
@@ -199,19 +243,24 @@ impl<'j> Decisions<'j> {
         if self.waiting.len() >= MAX_WAITING && !self.waiting.contains_key(&operation) {
             // A journal that was not written by a replay may hold any number of open proposals.
             self.waiting.clear();
+            self.open.clear();
         }
         self.waiting.entry(operation).or_default()
     }
 
-    fn closed(&mut self, fact: &Signal, payload: &Value) -> Option<Decision> {
+    fn closed(&mut self, seq: SignalSeq, fact: &Signal, payload: &Value) -> Option<()> {
         // A fact of recovery carries no status; its kind says it.
         let status = text(payload, "/status").unwrap_or_else(|| fact.kind().as_str().trim_start_matches("operation_").to_owned());
         *self.operations.closed.entry(status.clone()).or_default() += 1;
-        if is_no_decision(fact) {
-            return None;
-        }
         let operation = fact.operation()?.clone();
-        let Waiting { line, tool, call } = self.waiting.remove(&operation).unwrap_or_default();
+        let proposed = self.waiting.get(&operation).and_then(|waiting| waiting.proposed);
+        if let Some(proposed) = proposed {
+            self.open.remove(&proposed);
+        }
+        if is_no_decision(fact) {
+            return Some(());
+        }
+        let Waiting { line, tool, call, .. } = self.waiting.remove(&operation).unwrap_or_default();
         let (decision, step) = decision_of(payload);
         self.count(decision);
         let evidence = step.and_then(|step| step.pointer("/evidence/0"));
@@ -226,20 +275,13 @@ impl<'j> Decisions<'j> {
             place: evidence.and_then(|evidence| text(evidence, "/place")),
             guard,
             call,
-            rewritten: payload.pointer("/context/arguments").map(|arguments| shown(Some(arguments))),
+            rewritten: payload.pointer("/context/arguments").map(|arguments| shown::call(Some(arguments))),
             notes: notes(payload),
-            counterfactual: self.divergence.is_some(),
+            // Known when every earlier proposal has ended.
+            counterfactual: false,
         };
-        if decision.decision != "allow" && self.divergence.is_none() {
-            self.divergence = Some(Divergence {
-                session: self.session.to_string(),
-                operation: decision.operation.clone(),
-                line,
-                decision: decision.decision,
-                guard: decision.guard.clone(),
-            });
-        }
-        Some(decision)
+        self.held.insert(proposed.unwrap_or(seq), decision);
+        Some(())
     }
 
     /// Whether the fact's attempt was judged by this policy.
@@ -265,7 +307,7 @@ impl Iterator for Decisions<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(decision) = self.ready.next() {
+            if let Some(decision) = self.ready.pop_front() {
                 return Some(Ok(decision));
             }
             if self.done {
@@ -324,26 +366,4 @@ fn notes(payload: &Value) -> Vec<String> {
 
 fn text(value: &Value, pointer: &str) -> Option<String> {
     value.pointer(pointer).and_then(Value::as_str).map(str::to_owned)
-}
-
-/// A call as people read it: the one text of a shell call, or its JSON; cut at a character, control characters escaped.
-fn shown(arguments: Option<&Value>) -> String {
-    let Some(arguments) = arguments else { return String::new() };
-    let member =
-        ["command", "cmd", "file_path", "path", "query", "url"].into_iter().find_map(|name| arguments.get(name)?.as_str());
-    let whole = member.map_or_else(|| arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned), str::to_owned);
-    let mut text = String::with_capacity(whole.len().min(MAX_SHOWN + 8));
-    for c in whole.chars() {
-        if text.len() >= MAX_SHOWN {
-            text.push('…');
-            break;
-        }
-        if c.is_control() || is_invisible(c) { text.extend(c.escape_default()) } else { text.push(c) }
-    }
-    text
-}
-
-/// Characters that hide or turn what a terminal shows.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

@@ -16,7 +16,8 @@ use tipstaff_core::operation::{AuditMode, Operation, Performance, Unrecorded};
 use tipstaff_core::signal::{LifecycleKind, SignalError, SignalSeq};
 use tipstaff_core::state::{JournalReader, PageLimit, ReadFilter, StoreError};
 use tipstaff_core::transcript::{
-    Call, CallResult, Counts, Damage, End, Event, Lifecycle, Reader, ReaderOptions, Thread, TranscriptError, UnmatchedResult,
+    Call, CallResult, Counts, Damage, End, Event, Lifecycle, Outcome, Reader, ReaderOptions, Thread, TranscriptError,
+    UnknownBecause, UnmatchedResult,
 };
 
 use super::facts;
@@ -104,8 +105,8 @@ impl Replay {
             order: VecDeque::new(),
         };
         let mut events = 0;
-        for event in reader.by_ref() {
-            let line = run.event(event?).await?;
+        while let Some(event) = reader.next() {
+            let line = run.event(event?, reader.counts()).await?;
             events += 1;
             if events % CONFIRM_EVERY == 0 {
                 session.settled(Deadline::after(PATIENCE)).await?;
@@ -146,13 +147,14 @@ struct Run {
 }
 
 impl Run {
-    async fn event(&mut self, event: Event) -> Result<u64, ReplayError> {
+    /// Takes one event; returns the line that was reached.
+    async fn event(&mut self, event: Event, counts: &Counts) -> Result<u64, ReplayError> {
         match event {
             Event::Call(call) => self.call(call).await,
             Event::Result(result) => self.result(result).await,
             Event::Unmatched(unmatched) => self.unmatched(unmatched).await,
             Event::Lifecycle(lifecycle) => self.lifecycle(lifecycle).await,
-            Event::End(end) => self.end(end).await,
+            Event::End(end) => self.end(end, counts).await,
         }
     }
 
@@ -169,7 +171,10 @@ impl Run {
             "sidechain": call.sidechain, "agent": call.agent, "parent": call.parent, "already_ran": call.already_ran,
         });
         self.submit("call", &(&call.key, self.policy), detail).await?;
-        let Some(attempt) = self.next_attempt(&call.key)? else { return Ok(line) };
+        let attempt = match self.standing(&call.key)? {
+            Standing::Free(attempt) => attempt,
+            Standing::Decided(_) | Standing::Elsewhere => return Ok(line),
+        };
         let operation = Operation::new(facts::tool_call(&call, self.workspace.as_ref())).identified(call.key.clone(), attempt);
         let permit = match self.session.propose(operation).await {
             Ok(proposed) => self.session.authorize(proposed).await,
@@ -212,17 +217,30 @@ impl Run {
             return Ok(line);
         }
         match self.open.remove(&result.key) {
-            Some(permit) => {
-                perform(permit, facts::performance(&result.outcome)).await;
-            }
-            None => {
+            Some(permit) => perform(permit, facts::performance(&result.outcome)).await,
+            None if is_told(&result.outcome) && !self.is_recorded(&result)? => {
                 let mut detail = facts::outcome(&result.outcome);
+                let id = facts::fact_id(self.session.id(), "result", &(&result.key, self.policy, &detail));
                 detail["operation"] = json!(result.key);
                 detail["line"] = json!(line);
-                self.submit("result", &(&result.key, self.policy, &detail), detail.clone()).await?;
+                self.submit_as(id, "result", detail).await?;
             }
+            None => {}
         }
         Ok(line)
+    }
+
+    /// Whether an earlier replay closed the call with this outcome. A call that the policy denied, or that was open at an earlier end of the file,
+    /// was closed without it.
+    fn is_recorded(&self, result: &CallResult) -> Result<bool, ReplayError> {
+        if !self.resuming {
+            return Ok(false);
+        }
+        Ok(match self.standing(&result.key)? {
+            Standing::Decided(LifecycleKind::OperationCompleted | LifecycleKind::OperationFailed) => true,
+            Standing::Decided(LifecycleKind::OperationAmbiguous) => matches!(result.outcome, Outcome::Unknown(_)),
+            Standing::Decided(_) | Standing::Free(_) | Standing::Elsewhere => false,
+        })
     }
 
     async fn unmatched(&mut self, unmatched: UnmatchedResult) -> Result<u64, ReplayError> {
@@ -248,17 +266,16 @@ impl Run {
         Ok(line)
     }
 
-    async fn end(&mut self, end: End) -> Result<u64, ReplayError> {
+    async fn end(&mut self, end: End, counts: &Counts) -> Result<u64, ReplayError> {
         for key in std::mem::take(&mut self.order) {
             if let Some(permit) = self.open.remove(&key) {
                 perform(permit, Performance::Unknown { reason: "the transcript ended before its result".to_owned() }).await;
             }
         }
-        let detail = json!({ "clean": end.clean, "open": end.open });
-        let position = last_position(&*self.journal, self.session.id())?;
-        // A grown file ends again: the end is about how far it had come.
-        self.submit("session_ended", &(position.0, end.clean, &end.open), detail).await?;
-        Ok(0)
+        // A grown file ends again; an unchanged one has ended there before.
+        let about = (counts.physical_lines, counts.records, end.clean, &end.open);
+        self.submit("session_ended", &about, json!({ "clean": end.clean, "open": end.open })).await?;
+        Ok(counts.physical_lines)
     }
 
     async fn submit(&self, name: &'static str, about: &impl serde::Serialize, detail: Value) -> Result<(), ReplayError> {
@@ -275,23 +292,24 @@ impl Run {
         Ok(())
     }
 
-    /// The attempt under which a call is to be tried; `None` when the journal has its decision already.
-    fn next_attempt(&self, operation: &OperationId) -> Result<Option<AttemptId>, ReplayError> {
+    /// How a call stands in the journal under this policy.
+    fn standing(&self, operation: &OperationId) -> Result<Standing, ReplayError> {
         for tried in 0..MAX_TRIES {
             let attempt = facts::attempt_of(operation, self.policy, tried);
             if !self.resuming {
-                return Ok(Some(attempt));
+                return Ok(Standing::Free(attempt));
             }
-            let Some(row) = self.journal.attempt(operation, &attempt)? else { return Ok(Some(attempt)) };
-            match row.closed {
-                // A replay that was killed or broken off held it: it ended without a decision.
-                Some(closed) if closed.kind == LifecycleKind::OperationAmbiguous && self.by_recovery(closed.seq)? => {}
-                Some(closed) if matches!(closed.kind, LifecycleKind::OperationAbandoned | LifecycleKind::OperationCancelled) => {}
-                // Decided, or open in another replay that runs now.
-                Some(_) | None => return Ok(None),
+            let Some(row) = self.journal.attempt(operation, &attempt)? else { return Ok(Standing::Free(attempt)) };
+            let Some(closed) = row.closed else { return Ok(Standing::Elsewhere) };
+            let left = match closed.kind {
+                LifecycleKind::OperationAmbiguous => self.by_recovery(closed.seq)?,
+                kind => matches!(kind, LifecycleKind::OperationAbandoned | LifecycleKind::OperationCancelled),
+            };
+            if !left {
+                return Ok(Standing::Decided(closed.kind));
             }
         }
-        Ok(None)
+        Err(ReplayError::LeftTooOften { operation: operation.clone() })
     }
 
     fn by_recovery(&self, seq: SignalSeq) -> Result<bool, StoreError> {
@@ -299,6 +317,24 @@ impl Run {
         let one = PageLimit::rows(NonZeroU32::MIN);
         let page = self.journal.read(self.session.id(), before, &ReadFilter::all(), one)?;
         Ok(page.facts.first().is_some_and(|fact| fact.signal.role().as_str() == "recovery"))
+    }
+}
+
+/// How a call stands in the journal.
+enum Standing {
+    /// It was not tried, or those who tried it were killed or broken off: this is the next attempt.
+    Free(AttemptId),
+    /// It was decided, and its attempt ended so.
+    Decided(LifecycleKind),
+    /// It is open: in this replay, which has not committed its end, or in another one that runs now.
+    Elsewhere,
+}
+
+/// Whether a record of the transcript tells the outcome. Of a call without one there is nothing to add.
+fn is_told(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Succeeded | Outcome::Failed { .. } | Outcome::Refused { .. } => true,
+        Outcome::Unknown(because) => *because == UnknownBecause::NotTold,
     }
 }
 
@@ -326,6 +362,14 @@ pub enum ReplayError {
     /// The session ended while it was replayed.
     #[error(transparent)]
     Emit(#[from] EmitError),
+    /// Replays were killed or broken off at one call again and again.
+    #[error(
+        "{MAX_TRIES} replays ended while the call {operation} was open: look at what stops them, then replay with another store"
+    )]
+    LeftTooOften {
+        /// The call.
+        operation: OperationId,
+    },
     /// The transcript's thread has no usable name.
     #[error("the transcript's thread cannot be named: {0}")]
     Identity(#[from] InvalidId),

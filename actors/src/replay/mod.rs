@@ -7,20 +7,24 @@
 //! | of a transcript                    | becomes                                                                                       |
 //! |------------------------------------|-----------------------------------------------------------------------------------------------|
 //! | a call                             | signal `transcript.call`, then an operation proposed under the key (product, thread, call id) |
-//! | its result                         | the outcome of the performed operation; where the policy denied, `transcript.result`          |
+//! | its result                         | the outcome of the performed operation; where that has ended without it, `transcript.result`  |
 //! | a call that already ran            | an operation that is proposed, decided and closed at once                                     |
 //! | a call without a result            | an operation that ends as ambiguous                                                           |
 //! | a lifecycle record                 | signal `transcript.<name>`                                                                    |
-//! | the end of the file                | signal `transcript.session_ended`                                                             |
+//! | the end of the file                | signal `transcript.session_ended`, again when the file has grown                              |
 //! | inherited history of a fork        | nothing: it is context, and was counted                                                       |
 //!
 //! ## What happens when a file is replayed again?
 //! An attempt's identity is made of the call and the policy's digest. What the journal has is passed over, so a grown file continues; under a changed
-//! policy every call is a new attempt. An attempt that a killed replay left open was closed by recovery; it is tried again under a new attempt.
+//! policy every call is a new attempt. An attempt that a killed replay left open was closed by recovery; it is tried again under a new attempt. A call
+//! that was open at the end of the file has ended as ambiguous, and stays so: its late result is on record as a signal.
 
 mod decisions;
 mod driver;
 mod facts;
+mod shown;
 
 pub use decisions::{Counts as DecisionCounts, Decision, Decisions, Divergence, OperationCounts};
 pub use driver::{Replay, ReplayError, Replayed};
+#[cfg(feature = "cli")]
+pub(crate) use shown::{is_hidden, plain};
