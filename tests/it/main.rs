@@ -7,6 +7,8 @@ mod cli;
 #[cfg(test)]
 mod data;
 #[cfg(test)]
+mod defaults;
+#[cfg(test)]
 mod digest;
 #[cfg(test)]
 mod dispatch;
@@ -36,6 +38,8 @@ mod replay_resume;
 mod rig;
 #[cfg(test)]
 mod sessions;
+#[cfg(test)]
+mod rules;
 #[cfg(test)]
 mod shell_lines;
 #[cfg(test)]
