@@ -19,7 +19,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr, Supervisi
 use tipstaff_core::clock::Deadline;
 use tokio::time::timeout_at;
 
-use super::core::{Bell, Popped, Serve};
+use super::core::{Bell, Grants, Popped, Serve};
 use super::error::{HandlerError, SpawnError};
 use super::handler::{Context, Handler};
 use super::mailbox::Mailbox;
@@ -178,7 +178,7 @@ impl<H: Handler> Life<H> {
         let mut finished = 0;
         loop {
             if pace.is_spent() {
-                self.shared.core.finish(std::mem::take(&mut finished));
+                self.shared.core.pause(std::mem::take(&mut finished));
                 self.stride = pace.stride;
                 if myself.cast(()).is_ok() {
                     return Ok(());
@@ -188,7 +188,7 @@ impl<H: Handler> Life<H> {
             }
             let handler = &self.handler;
             let serve = || if handler.ready() { Serve::All } else { Serve::Urgent };
-            match self.shared.core.look(self.consumer, std::mem::take(&mut finished), serve) {
+            match self.shared.core.look(self.consumer, std::mem::take(&mut finished), serve, pace.grants()) {
                 Popped::Message(message) => {
                     let in_hand = self.take_in_hand(message).await?;
                     finished = u64::from(in_hand.handled);
@@ -222,7 +222,11 @@ impl<H: Handler> Life<H> {
         let mut handling = pin!(self.handler.handle(message, &self.context));
         poll_fn(|cx| {
             polls = polls.saturating_add(1);
-            handling.as_mut().poll(cx)
+            let polled = handling.as_mut().poll(cx);
+            if polls == 1 && polled.is_pending() {
+                self.shared.core.pause(0);
+            }
+            polled
         })
         .await?;
         self.shared.handled_well(hand.key);
@@ -261,6 +265,11 @@ impl Pace {
 
     fn is_spent(&self) -> bool {
         self.served >= LOOK_MESSAGES || self.spent >= LOOK_TIME
+    }
+
+    /// While messages are fast, the look ends soon: those who wait for room are woken then, and not once for each message.
+    fn grants(&self) -> Grants {
+        if self.stride == Self::STRIDE { Grants::AtPause } else { Grants::AtOnce }
     }
 
     fn served(&mut self, suspended: bool) {

@@ -80,6 +80,15 @@ pub(crate) enum Serve {
     Urgent,
 }
 
+/// When those who stand in line get the places that a consumer frees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grants {
+    /// At each pop.
+    AtOnce,
+    /// When the consumer pauses or finds nothing: one wake-up for many places. Only for a consumer that is known to pause soon.
+    AtPause,
+}
+
 /// Whether the one who offers can stand in line, and whether its message may be the one that is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Manner {
@@ -414,13 +423,13 @@ impl<M> Core<M> {
     ///
     /// `finished` messages, popped before, are counted as handled. `serve` is asked again after the disarming, because what it asks about
     /// may have changed together with a ring that found the bell still armed.
-    pub(crate) fn look(&self, consumer: u64, finished: u64, serve: impl Fn() -> Serve) -> Popped<M> {
-        match self.pop(consumer, finished, serve()) {
+    pub(crate) fn look(&self, consumer: u64, finished: u64, serve: impl Fn() -> Serve, grants: Grants) -> Popped<M> {
+        match self.pop(consumer, finished, serve(), grants) {
             Popped::Empty => {}
             found => return found,
         }
         self.armed.swap(false, Ordering::AcqRel);
-        match self.pop(consumer, 0, serve()) {
+        match self.pop(consumer, 0, serve(), grants) {
             nothing @ (Popped::Empty | Popped::Superseded) => nothing,
             found => {
                 self.armed.swap(true, Ordering::AcqRel);
@@ -430,7 +439,7 @@ impl<M> Core<M> {
     }
 
     /// The next message, without touching the bell. Its place is free from here on.
-    pub(crate) fn pop(&self, consumer: u64, finished: u64, serve: Serve) -> Popped<M> {
+    pub(crate) fn pop(&self, consumer: u64, finished: u64, serve: Serve, grants: Grants) -> Popped<M> {
         let mut wakes = None;
         let popped = {
             let mut state = lock(&self.state);
@@ -448,11 +457,14 @@ impl<M> Core<M> {
                 && let Some(entry) = state.data.pop_front()
             {
                 state.data_free += 1;
-                if state.line.len() > state.granted {
+                if grants == Grants::AtOnce && state.somebody_waits() {
                     wakes = Some(state.grant());
                 }
                 state.hand_over(entry)
             } else {
+                if state.somebody_waits() {
+                    wakes = Some(state.grant());
+                }
                 match state.availability {
                     Availability::Open | Availability::Suspended(_) => Popped::Empty,
                     Availability::Draining if !state.data.is_empty() => Popped::Empty,
@@ -469,9 +481,13 @@ impl<M> Core<M> {
         popped
     }
 
-    /// Counts messages in hand as handled.
-    pub(crate) fn finish(&self, messages: u64) {
-        lock(&self.state).finish(messages);
+    /// Counts messages in hand as handled, and gives those in line the places that were freed since the last pause.
+    pub(crate) fn pause(&self, finished: u64) {
+        let mut state = lock(&self.state);
+        state.finish(finished);
+        let wakes = state.grant();
+        drop(state);
+        wakes.wake();
     }
 
     /// Counts messages in hand as lost to a crash.
@@ -479,6 +495,9 @@ impl<M> Core<M> {
         let mut state = lock(&self.state);
         state.counts.in_hand -= messages;
         state.counts.crashed_in_hand += messages;
+        let wakes = state.grant();
+        drop(state);
+        wakes.wake();
     }
 
     /// Counts a message in hand as set aside.
@@ -654,12 +673,15 @@ impl<M> State<M> {
 
     /// Takes free places, unless others wait for them.
     fn take_places(&mut self, places: usize) -> bool {
-        let nobody_waits = self.line.len() == self.granted;
-        if nobody_waits && self.data_free >= places {
+        if !self.somebody_waits() && self.data_free >= places {
             self.data_free -= places;
             return true;
         }
         false
+    }
+
+    fn somebody_waits(&self) -> bool {
+        self.line.len() > self.granted
     }
 
     /// Whether one who stands in line, or comes to it, holds its places now.

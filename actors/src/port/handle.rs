@@ -48,7 +48,12 @@ impl<M> Port<M> {
     /// Each hands the message back. [`SendError::Full`] when the rule is not to wait: try again later. [`SendError::Deadline`] when no place
     /// became free in time. [`SendError::Closed`]: do not try again.
     pub async fn send(&self, message: M, deadline: Deadline) -> Result<Admission, SendError<M>> {
-        self.admit(message, None, deadline, true).await.map(|(admission, _)| admission)
+        let core = &self.shared.core;
+        let admitted = match core.offer(message, None, Manner { waits: true, droppable: true }) {
+            Offered::Full(message) if core.limits().waits() => self.wait_for_room(message, None, deadline).await,
+            decided => carry_out(decided),
+        };
+        admitted.map(|(admission, _)| admission)
     }
 
     /// Sends a message without waiting. It does not overtake those who wait in line.
@@ -93,8 +98,14 @@ impl<M> Port<M> {
             self.report_self_wait("call");
             return Err(CallError::NotAdmitted(message));
         }
-        let (_, ticket) = match self.admit(message, Some(deadline.instant()), deadline, false).await {
-            Ok(admitted) => admitted,
+        let core = &self.shared.core;
+        let expires = Some(deadline.instant());
+        let admitted = match core.offer(message, expires, Manner { waits: true, droppable: false }) {
+            Offered::Full(message) if core.limits().waits() => self.wait_for_room(message, expires, deadline).await,
+            decided => carry_out(decided),
+        };
+        let ticket = match admitted {
+            Ok((_, ticket)) => ticket,
             Err(SendError::Full(message)) => return Err(CallError::Full(message)),
             Err(SendError::Deadline(message)) => return Err(CallError::NotAdmitted(message)),
             Err(SendError::Closed(message)) => return Err(CallError::Closed(message)),
@@ -174,18 +185,13 @@ impl<M> Port<M> {
         taken.then(|| Reservation::new(Arc::clone(&self.shared), lane, places))
     }
 
-    async fn admit(
+    async fn wait_for_room(
         &self,
         message: M,
         expires: Option<Instant>,
         deadline: Deadline,
-        droppable: bool,
     ) -> Result<(Admission, Option<Ticket>), SendError<M>> {
         let core = &self.shared.core;
-        let message = match core.offer(message, expires, Manner { waits: true, droppable }) {
-            Offered::Full(message) if core.limits().waits() => message,
-            decided => return carry_out(decided),
-        };
         if serving::serves(self.shared.identity()) {
             core.count_refusal();
             self.report_self_wait("send");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
-use super::core::{Bell, Popped, Serve};
+use super::core::{Bell, Grants, Popped, Serve};
 use super::reply;
 use super::shared::Shared;
 
@@ -42,7 +42,7 @@ impl<M: Send + 'static> ThreadMailbox<M> {
         let consumer = self.consumer();
         let began = Instant::now();
         loop {
-            match self.shared.core.look(consumer, 0, || Serve::All) {
+            match self.shared.core.look(consumer, 0, || Serve::All, Grants::AtOnce) {
                 Popped::Empty => {}
                 found => match self.take(found) {
                     Some(next) => return next,
@@ -61,7 +61,7 @@ impl<M: Send + 'static> ThreadMailbox<M> {
     pub fn try_next(&mut self) -> Option<M> {
         let consumer = self.consumer();
         loop {
-            match self.shared.core.pop(consumer, 0, Serve::All) {
+            match self.shared.core.pop(consumer, 0, Serve::All, Grants::AtOnce) {
                 Popped::Empty | Popped::Closed | Popped::Superseded => return None,
                 found => match self.take(found) {
                     Some(Next::Message(message)) => return Some(message),
@@ -75,7 +75,7 @@ impl<M: Send + 'static> ThreadMailbox<M> {
     /// Counts what is in hand as handled. [`next`](Self::next) does so by itself.
     pub fn finish(&mut self) {
         if self.in_hand > 0 {
-            self.shared.core.finish(std::mem::take(&mut self.in_hand));
+            self.shared.core.pause(std::mem::take(&mut self.in_hand));
             self.keys.drain(..).for_each(|key| self.shared.handled_well(Some(key)));
         }
     }

@@ -7,7 +7,7 @@ use shuttle::future::block_on;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 
-use crate::core::{Bell, Core, Lane, Limits, Manner, Offered, Overflow, Popped, Serve};
+use crate::core::{Bell, Core, Grants, Lane, Limits, Manner, Offered, Overflow, Popped, Serve};
 
 const SCHEDULES: usize = 1_500;
 const NO_WAIT: Manner = Manner { waits: false, droppable: true };
@@ -43,7 +43,7 @@ fn consume(core: &Core<u32>) -> Vec<u32> {
     let mut seen = Vec::new();
     let mut finished = 0;
     loop {
-        match core.look(consumer, finished, || Serve::All) {
+        match core.look(consumer, finished, || Serve::All, Grants::AtPause) {
             Popped::Message(message) => {
                 seen.push(message);
                 finished = 1;
@@ -72,7 +72,7 @@ fn consumer_never_sleeps_on_a_message() {
         let consumer = core.attach(Box::new(Unpark(thread::current())));
         let mut seen = 0;
         while seen < 2 {
-            match core.look(consumer, 0, || Serve::All) {
+            match core.look(consumer, 0, || Serve::All, Grants::AtOnce) {
                 Popped::Message(_) => seen += 1,
                 _ => thread::park(),
             }
@@ -263,7 +263,7 @@ fn a_place_that_becomes_free_is_noticed() {
         let serve = || if free.load(Ordering::SeqCst) == 1 { Serve::All } else { Serve::Urgent };
         let mut seen = 0;
         while seen < 2 {
-            match core.look(consumer, 0, serve) {
+            match core.look(consumer, 0, serve, Grants::AtOnce) {
                 Popped::Message(_) => seen += 1,
                 _ => thread::park(),
             }

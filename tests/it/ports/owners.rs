@@ -373,6 +373,37 @@ async fn a_stop_does_not_wait_for_the_queue() {
     }
 }
 
+/// A place is given to those in line when the owner pauses, at the latest: also when it pauses inside a handler after many fast messages.
+#[tokio::test]
+async fn a_sender_gets_its_place_while_the_owner_waits() {
+    struct FastThenSlow(Arc<Semaphore>);
+    impl Handler for FastThenSlow {
+        type Message = Ask;
+        async fn handle(&mut self, message: Ask, _context: &Context<Ask>) -> Result<(), HandlerError> {
+            if matches!(message, Ask::Note(1)) {
+                self.0.acquire().await.expect("the gate stays open").forget();
+            }
+            Ok(())
+        }
+    }
+    let (port, mailbox) = open(1_000, Overflow::Wait);
+    let gate = Arc::new(Semaphore::new(0));
+    let _owner = spawn(&mailbox, FastThenSlow(Arc::clone(&gate))).await.unwrap();
+    // The slow one comes in the middle of a look whose pace is fast.
+    for number in 0..1_000 {
+        port.try_send(Ask::Note(u64::from(number == 500))).unwrap();
+    }
+    let deadline = soon();
+    let mut waiting = futures::future::join_all((0..501).map(|_| port.send(Ask::Note(2), deadline)));
+    assert!(futures::poll!(&mut waiting).is_pending());
+    // The owner hangs at the gate from here on, and every place that it has freed is given away.
+    assert!(waiting.await.into_iter().all(|sent| sent.is_ok()));
+    assert_eq!(port.metrics().waiting, 0);
+    gate.add_permits(1);
+    settle().await;
+    assert_accounted(&port.metrics());
+}
+
 /// A drain handles what is queued, admits nothing new, and ends the owner.
 #[tokio::test]
 async fn a_drain_handles_what_is_queued_and_then_ends_the_owner() {
