@@ -37,9 +37,9 @@ mod replay_resume;
 #[cfg(test)]
 mod rig;
 #[cfg(test)]
-mod sessions;
-#[cfg(test)]
 mod rules;
+#[cfg(test)]
+mod sessions;
 #[cfg(test)]
 mod shell_lines;
 #[cfg(test)]

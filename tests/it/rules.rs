@@ -18,8 +18,7 @@ const DUE: &[(&str, &[u32])] = &[
 ];
 
 /// The cases that are due now, by name: reports of peers' users.
-const CASES: &[&str] =
-    &["P04", "P05", "P06", "P07", "P08", "P10", "P11", "P12", "P13", "S02", "S20", "S22", "S25", "S26", "S28"];
+const CASES: &[&str] = &["P04", "P05", "P06", "P07", "P08", "P10", "P11", "P12", "P13", "S02", "S20", "S22", "S25", "S26", "S28"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder is readable") {
@@ -93,7 +92,9 @@ fn index() -> BTreeMap<String, BTreeSet<String>> {
 fn every_rule_that_is_due_has_a_test_that_cites_it() {
     let index = index();
     let rules = DUE.iter().flat_map(|(letter, numbers)| {
-        numbers.iter().map(move |number| if letter.ends_with('-') { format!("{letter}{number}") } else { format!("{letter}-{number}") })
+        numbers
+            .iter()
+            .map(move |number| if letter.ends_with('-') { format!("{letter}{number}") } else { format!("{letter}-{number}") })
     });
     let due: Vec<String> = rules.chain(CASES.iter().map(|case| (*case).to_owned())).collect();
     let mut missing = Vec::new();
