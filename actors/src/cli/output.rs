@@ -51,7 +51,7 @@ impl Formatter for Plain {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
         while let Some((at, hidden)) = rest.char_indices().find(|(_, c)| is_hidden(*c)) {
-            writer.write_all(rest[..at].as_bytes())?;
+            writer.write_all(&rest.as_bytes()[..at])?;
             hidden.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(writer, "\\u{unit:04x}"))?;
             rest = &rest[at + hidden.len_utf8()..];
         }
