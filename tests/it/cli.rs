@@ -54,8 +54,8 @@ fn replay(arguments: &[&Path]) -> program::Ran {
 
 #[test]
 fn help_tells_the_options_and_how_the_program_ends() {
-    let top = run(["--help"]).is_done().out;
-    let replay = run(["replay", "--help"]).is_done().out;
+    let top = run(["--help"]).done().out;
+    let replay = run(["replay", "--help"]).done().out;
     for text in [&top, &replay] {
         let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for told in
@@ -71,7 +71,7 @@ fn help_tells_the_options_and_how_the_program_ends() {
     for told in ["<FILE>...", "--policy", "--fail-on-deny", "counterfactual"] {
         assert!(replay.contains(told), "{told:?} is not in {replay}");
     }
-    assert!(run(["--version"]).is_done().out.starts_with("tipstaff "));
+    assert!(run(["--version"]).done().out.starts_with("tipstaff "));
 }
 
 #[test]
@@ -164,14 +164,14 @@ fn damage_is_counted_and_named_and_the_rest_is_replayed() {
         ("invalid", [whole.as_bytes(), &invalid].concat(), "replaced_lines", 2, ""),
     ] {
         let path = bench.write(&format!("{name}.jsonl"), text);
-        let report = replay(&[&path, "--json".as_ref()]).is_done().json();
+        let report = replay(&[&path, "--json".as_ref()]).done().json();
         let file = &report["files"][0];
         assert_eq!(
             (&file[member], &file["calls"], &file["operations"]["proposed"]),
             (&json!(1), &json!(calls), &json!(calls)),
             "{name}: {file}"
         );
-        let text = replay(&[&path]).is_done().out;
+        let text = replay(&[&path]).done().out;
         assert!(text.contains(says), "{name}: {text}");
         assert!(says.is_empty() || text.contains(&format!("{name}.jsonl:4: ")), "{name}: {text}");
     }
@@ -227,10 +227,10 @@ fn a_denial_ends_with_one_only_where_that_was_asked_for() {
 fn a_store_that_cannot_be_used_ends_with_three_and_a_remedy() {
     let bench = Bench::new();
     let newer = bench.path("newer.db");
-    program::replay(&bench.good, None, &newer).is_done();
+    program::replay(&bench.good, None, &newer).done();
     rusqlite::Connection::open(&newer).unwrap().execute_batch("PRAGMA user_version = 999").unwrap();
     let read_only = bench.path("read-only.db");
-    program::replay(&bench.good, None, &read_only).is_done();
+    program::replay(&bench.good, None, &read_only).done();
     let mut mode = fs::metadata(&read_only).unwrap().permissions();
     mode.set_readonly(true);
     fs::set_permissions(&read_only, mode).unwrap();
@@ -292,7 +292,7 @@ fn one_refused_append_is_told_and_mended_by_the_next_replay() {
     let db = bench.path("journal.db");
     let facts = {
         let whole = bench.path("whole.db");
-        program::replay(&bench.good, None, &whole).is_done();
+        program::replay(&bench.good, None, &whole).done();
         Journal::read(&whole).all().count() as u64
     };
     for skip in 0..facts {
@@ -303,7 +303,7 @@ fn one_refused_append_is_told_and_mended_by_the_next_replay() {
         let ran = program::run_with(&faults, words);
         ran.refuses(Exit::StoreUnavailable, &["the journal did not take"]);
         assert!(ran.json()["journal"]["lost"].as_u64().unwrap() > 0);
-        let report = program::replay(&bench.good, None, &db).is_done().json();
+        let report = program::replay(&bench.good, None, &db).done().json();
         assert_eq!(report["files"][0]["decided"]["allow"], json!(3), "after append {skip} was refused: {report}");
         assert_eq!(report["journal"]["open_proposals"], json!(0));
     }
@@ -352,10 +352,35 @@ fn colours_are_printed_only_where_they_were_asked_for() {
     let policy = bench.policy();
     let with = |color: &str| {
         let words = ["replay", bench.good.to_str().unwrap(), "--policy", policy.to_str().unwrap(), "--color", color];
-        run(words).is_done().out
+        run(words).done().out
     };
     assert!(with("always").contains("\u{1b}[31mdeny\u{1b}[0m"));
     assert!(!with("never").contains('\u{1b}') && !with("auto").contains('\u{1b}'));
+}
+
+/// Calls of one turn overlap. What diverged first is told by the order of the calls, and not by the order in which they ended.
+#[test]
+fn the_first_divergence_is_the_first_call_that_diverged() {
+    let bench = Bench::new();
+    let records = [
+        prompt("go"),
+        bash("long", "cargo build"),
+        bash("first", "npm install"),
+        bash("second", "ls"),
+        bash("third", "git push --force"),
+        result("third", "forced"),
+        result("second", "src"),
+        result("first", "installed"),
+        result("long", "built"),
+    ];
+    let path = bench.write("overlap.jsonl", lines(&records));
+    let policy = examples().join("policies/guardrails.toml");
+    let report = replay(&[&path, "--policy".as_ref(), &policy, "--json".as_ref()]).done().json();
+    let told = |decision: &Value| (decision["line"].clone(), decision["decision"].clone(), decision["counterfactual"].clone());
+    let told: Vec<_> = report["decisions"].as_array().unwrap().iter().map(told).collect();
+    let expected = [(2, "allow", false), (3, "rewrite", false), (4, "allow", true), (5, "deny", true)];
+    assert_eq!(told, expected.map(|(line, decision, counterfactual)| (json!(line), json!(decision), json!(counterfactual))));
+    assert_eq!(report["first_divergence"]["line"], json!(3));
 }
 
 /// Two copies of one thread are one session of the journal: its decisions are told once.
@@ -367,10 +392,10 @@ fn a_copy_of_a_transcript_is_no_second_session() {
         fs::create_dir_all(copies.join(folder)).unwrap();
         fs::copy(&bench.good, copies.join(folder).join("good.jsonl")).unwrap();
     }
-    let report = replay(&[&copies, "--json".as_ref()]).is_done().json();
+    let report = replay(&[&copies, "--json".as_ref()]).done().json();
     assert_eq!(report["files"].as_array().unwrap().len(), 2);
     assert_eq!((report["decisions"].as_array().unwrap().len(), &report["journal"]["sessions"]), (3, &json!(1)));
-    assert!(replay(&[&copies]).is_done().out.contains("operations  3 proposed"));
+    assert!(replay(&[&copies]).done().out.contains("operations  3 proposed"));
 }
 
 /// A writer that fails after some bytes.
@@ -418,7 +443,7 @@ fn examples() -> PathBuf {
 #[test]
 fn the_readmes_command_shows_every_kind_of_decision() {
     let (sessions, policy) = (examples().join("sessions"), examples().join("policies/guardrails.toml"));
-    let text = replay(&[&sessions, "--policy".as_ref(), &policy]).is_done().out;
+    let text = replay(&[&sessions, "--policy".as_ref(), &policy]).done().out;
     for told in [
         "decisions   15 allow, 5 rewrite, 4 ask, 6 deny, 0 failed",
         "operations  30 proposed: 1 ambiguous, 16 completed, 10 denied, 3 failed",
@@ -440,7 +465,7 @@ fn the_readmes_command_shows_every_kind_of_decision() {
 #[test]
 fn the_report_for_machines_has_its_documented_members() {
     let (sessions, policy) = (examples().join("sessions"), examples().join("policies/guardrails.toml"));
-    let report = replay(&[&sessions, "--policy".as_ref(), &policy, "--json".as_ref()]).is_done().json();
+    let report = replay(&[&sessions, "--policy".as_ref(), &policy, "--json".as_ref()]).done().json();
     let members = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!((&report["schema"], &report["schema_version"]), (&json!("tipstaff.replay"), &json!(1)));
     for member in ["decisions", "files", "refused", "first_divergence", "journal"] {

@@ -13,11 +13,16 @@ pub(crate) fn folder(variable: &str, default: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    let required = setting("TIPSTAFF_REQUIRE_DATA").is_some_and(|value| value == "1");
+    let required = is_set("TIPSTAFF_REQUIRE_DATA");
     assert!(named.is_none() && !required, "no folder {}: set {variable} to the folder of the data", folder.display());
     // Past the capture of the test's output: a skipped test has to be seen.
     writeln!(std::io::stderr(), "SKIPPED: no folder {} (set {variable})", folder.display()).expect("standard error is open");
     None
+}
+
+/// Whether a variable is `1`.
+pub(crate) fn is_set(variable: &str) -> bool {
+    setting(variable).is_some_and(|value| value == "1")
 }
 
 #[expect(clippy::disallowed_methods, reason = "where the data is depends on the machine that runs the tests")]

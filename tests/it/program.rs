@@ -43,7 +43,7 @@ impl Ran {
 
     /// It ended well, and had nothing to say about it.
     #[track_caller]
-    pub(crate) fn is_done(self) -> Self {
+    pub(crate) fn done(self) -> Self {
         assert_eq!((self.exit, self.err.as_str()), (Exit::Done, ""), "{}", self.out);
         self
     }

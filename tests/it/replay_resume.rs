@@ -91,8 +91,8 @@ fn grows_to_the_same(sample_name: &str) {
     }
     assert!(replayed * 10 > ends.len() * 8, "{replayed} of {} beginnings were replayed", ends.len());
     fs::write(&transcript, &text).unwrap();
-    let pieces = program::replay(&transcript, Some(&policy), &pieces_db).is_done().json();
-    let whole = program::replay(&transcript, Some(&policy), &whole_db).is_done().json();
+    let pieces = program::replay(&transcript, Some(&policy), &pieces_db).done().json();
+    let whole = program::replay(&transcript, Some(&policy), &whole_db).done().json();
     assert_same((&pieces, &pieces_db), (&whole, &whole_db));
 }
 
@@ -111,16 +111,16 @@ fn a_grown_codex_session_ends_as_if_it_had_been_whole() {
 fn a_second_replay_adds_nothing_and_a_changed_policy_adds_attempts() {
     let folder = tempfile::tempdir().unwrap();
     let (sessions, policy, db) = (sample("sessions"), guardrails(), folder.path().join("journal.db"));
-    let first = program::replay(&sessions, Some(&policy), &db).is_done().json();
+    let first = program::replay(&sessions, Some(&policy), &db).done().json();
     let after_first = Journal::read(&db);
-    let again = program::replay(&sessions, Some(&policy), &db).is_done().json();
+    let again = program::replay(&sessions, Some(&policy), &db).done().json();
     assert_eq!(after_first, Journal::read(&db), "nothing was added");
     for member in ["decisions", "files", "first_divergence"] {
         assert_eq!(first[member], again[member], "and the report is the same");
     }
 
     let audit = sample("policies/audit.toml");
-    let other = program::replay(&sessions, Some(&audit), &db).is_done().json();
+    let other = program::replay(&sessions, Some(&audit), &db).done().json();
     assert_eq!(first["decisions"].as_array().unwrap().len(), other["decisions"].as_array().unwrap().len());
     assert!(other["decisions"].as_array().unwrap().iter().all(|decision| decision["decision"] == "allow"));
     let both = Journal::read(&db);
@@ -129,7 +129,7 @@ fn a_second_replay_adds_nothing_and_a_changed_policy_adds_attempts() {
         assert_eq!(facts[..], both.facts[session][..facts.len()], "what was recorded stands");
     }
 
-    let first_again = program::replay(&sessions, Some(&policy), &db).is_done().json();
+    let first_again = program::replay(&sessions, Some(&policy), &db).done().json();
     assert_eq!(first_again["decisions"], first["decisions"], "a policy is shown its own decisions");
     assert_eq!(both, Journal::read(&db));
 }
@@ -142,7 +142,7 @@ fn a_killed_replay_is_taken_up_by_the_next_one() {
     sessions::write_calls(&transcript, 2 * 1024 * 1024, 0);
     let policy = guardrails();
     let whole_db = folder.path().join("whole.db");
-    let whole = program::replay(&transcript, Some(&policy), &whole_db).is_done().json();
+    let whole = program::replay(&transcript, Some(&policy), &whole_db).done().json();
     for (n, (point, skip)) in [(FaultPoint::Append, 700), (FaultPoint::AppendBeforeCommit, 2), (FaultPoint::AppendAfterCommit, 1)]
         .into_iter()
         .enumerate()
@@ -157,7 +157,7 @@ fn a_killed_replay_is_taken_up_by_the_next_one() {
             "{point}: in the middle"
         );
 
-        let resumed = program::replay(&transcript, Some(&policy), &db).is_done().json();
+        let resumed = program::replay(&transcript, Some(&policy), &db).done().json();
         let (mut got, mut expected) = (held(&resumed, &db), held(&whole, &whole_db));
         // A call that is tried again comes later in the journal, so that others may have diverged before it.
         for decision in got.decisions.values_mut().chain(expected.decisions.values_mut()) {
@@ -166,7 +166,7 @@ fn a_killed_replay_is_taken_up_by_the_next_one() {
         assert_eq!(got, expected, "{point}");
         let again = Journal::read(&db);
         assert_eq!(again.proposals().count(), again.closings().len(), "{point}");
-        program::replay(&transcript, Some(&policy), &db).is_done();
+        program::replay(&transcript, Some(&policy), &db).done();
         assert_eq!(again, Journal::read(&db), "{point}: the next one finds nothing to do");
     }
 }
@@ -217,13 +217,13 @@ fn a_call_that_was_open_for_too_long_ends_as_ambiguous_and_its_result_is_on_reco
     let records: Vec<Value> = calls.chain(results).collect();
     let transcript = sessions::write(folder.path(), "session.jsonl", sessions::lines(&records));
     let db = folder.path().join("journal.db");
-    let report = program::replay(&transcript, None, &db).is_done().json();
+    let report = program::replay(&transcript, None, &db).done().json();
     let closed = &report["files"][0]["operations"]["closed"];
     let [ambiguous, completed] = ["ambiguous", "completed"].map(|status| closed[status].as_u64().unwrap() as usize);
     assert!(ambiguous > 0 && ambiguous < CALLS / 2, "{closed}");
     assert_eq!(ambiguous + completed, CALLS, "each has one decision");
     let journal = Journal::read(&db);
     assert_eq!(late_results(&journal).len(), ambiguous);
-    program::replay(&transcript, None, &db).is_done();
+    program::replay(&transcript, None, &db).done();
     assert_eq!(journal, Journal::read(&db), "and nothing is told twice");
 }

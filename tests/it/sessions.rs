@@ -49,8 +49,16 @@ pub(crate) fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBu
     path
 }
 
-/// The lengths of lines as they occur in recorded sessions, by tenths of all lines, with the long ones at the end.
+/// The lengths of results as they occur in recorded sessions, by tenths of all; long ones come seldom.
 const LENGTHS: [usize; 10] = [200, 300, 400, 500, 700, 900, 1_200, 1_500, 3_000, 8_000];
+
+fn length_of(n: usize) -> usize {
+    match n {
+        _ if n % 1_400 == 7 => 525_000,
+        _ if n % 50 == 3 => 20_000,
+        _ => LENGTHS[n % LENGTHS.len()],
+    }
+}
 
 /// Writes a session of distinct calls, each with its result, until the file has about so many bytes. One line in the middle may be huge.
 pub(crate) fn write_calls(path: &Path, bytes: u64, one_line: usize) {
@@ -67,8 +75,7 @@ pub(crate) fn write_calls(path: &Path, bytes: u64, one_line: usize) {
         if written >= bytes {
             break;
         }
-        let (id, length) = (format!("toolu_{n:08}"), LENGTHS[n % LENGTHS.len()]);
-        let text = if n % 97 == 0 { 40_000 } else { length };
+        let (id, length) = (format!("toolu_{n:08}"), length_of(n));
         written += put(&match n % 3 {
             0 => bash(&id, &format!("cargo test case_{n} -- --nocapture")),
             1 => call(&id, "Read", &json!({ "file_path": format!("/work/tree/src/file_{n}.rs") })),
@@ -78,7 +85,7 @@ pub(crate) fn write_calls(path: &Path, bytes: u64, one_line: usize) {
                 &json!({ "file_path": format!("/work/tree/src/file_{n}.rs"), "new_string": "x".repeat(length / 2) }),
             ),
         });
-        written += put(&result(&id, &"y".repeat(text)));
+        written += put(&result(&id, &"y".repeat(length)));
         if huge > 0 && written >= bytes / 2 {
             let content = "z".repeat(huge);
             written += put(&call("toolu_huge", "Write", &json!({ "file_path": "/work/tree/huge.txt", "content": content })));

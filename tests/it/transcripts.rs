@@ -159,7 +159,7 @@ fn every_recorded_transcript_replays_as_expected() {
         let expected = expected.get(name).unwrap_or_else(|| panic!("{name} is not expected"));
         let temporary = tempfile::tempdir().unwrap();
         let db = temporary.path().join("journal.db");
-        let report = program::replay(&folder.join(name), None, &db).is_done().json();
+        let report = program::replay(&folder.join(name), None, &db).done().json();
         let file = &report["files"][0];
         assert_eq!(report["files"].as_array().unwrap().len(), 1);
         all.extend(differences(name, file, expected));
@@ -188,7 +188,7 @@ fn every_call_of_the_recorded_transcripts_is_decided_under_every_policy() {
         for name in below(&folder, &folder) {
             let temporary = tempfile::tempdir().unwrap();
             let db = temporary.path().join("journal.db");
-            let report = program::replay(&folder.join(&name), Some(&policy), &db).is_done().json();
+            let report = program::replay(&folder.join(&name), Some(&policy), &db).done().json();
             check_journal(&name, &report, &Journal::read(&db));
             for (decision, count) in report["files"][0]["decided"].as_object().unwrap() {
                 *totals.entry(decision.clone()).or_insert(0) += number(count);
