@@ -305,7 +305,8 @@ impl Session {
         self.0.runtime.ledger().session(self.id())
     }
 
-    /// Emissions that its subscribers missed, because the observer's port was full or its observer degraded. The journal did not miss them.
+    /// Emissions that subscribers may have missed, because the observer's port was full, or the observer crashed with them, is degraded or gone. The
+    /// journal did not miss them. It never goes down.
     #[must_use]
     pub fn undelivered(&self) -> u64 {
         self.0.admission.undelivered()

@@ -19,7 +19,7 @@ use tipstaff_core::operation::AuditMode;
 use tipstaff_core::signal::{Redactions, Signal};
 use tokio::sync::oneshot;
 
-use super::Emission;
+use super::{Emission, Owed};
 use crate::journal::{Confirm, Journal, Request};
 use crate::port::{Port, Reservation};
 
@@ -29,8 +29,8 @@ pub(crate) struct Admission {
     /// Held for the critical section only: number, journal, observer. Never across an await.
     order: Mutex<u64>,
     ended: AtomicBool,
-    /// Emissions that found no room in the observer's port: subscribers missed them, the journal did not.
-    undelivered: AtomicU64,
+    /// Emissions whose fan-out did not end: subscribers may have missed them, the journal did not.
+    undelivered: Arc<AtomicU64>,
 }
 
 /// What a session's admission is made of.
@@ -48,7 +48,7 @@ pub(crate) struct AdmissionParts {
 
 impl Admission {
     pub(crate) fn new(parts: AdmissionParts) -> Self {
-        Self { parts, order: Mutex::new(0), ended: AtomicBool::new(false), undelivered: AtomicU64::new(0) }
+        Self { parts, order: Mutex::new(0), ended: AtomicBool::new(false), undelivered: Arc::default() }
     }
 
     pub(crate) fn parts(&self) -> &AdmissionParts {
@@ -107,10 +107,9 @@ impl Admission {
         if self.has_ended() || (snapshot.is_empty() && wants.report.is_none()) {
             return journal;
         }
-        let emission = Emission { fact, snapshot, journal, report: wants.report };
-        if self.parts.observer.try_send(emission).is_err() {
-            self.undelivered.fetch_add(1, Ordering::Relaxed);
-        }
+        let owed = Owed::new(&self.undelivered);
+        // An emission that the observer cannot take is dropped here, and counts itself.
+        let _taken = self.parts.observer.try_send(Emission { fact, snapshot, journal, report: wants.report, owed });
         journal
     }
 

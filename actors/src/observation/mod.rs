@@ -9,4 +9,4 @@ mod observer;
 
 pub(crate) use admission::{Admission, AdmissionParts, Wants};
 pub use audit::SessionAudit;
-pub(crate) use observer::{Emission, Observer};
+pub(crate) use observer::{Emission, Observer, Owed};

@@ -4,7 +4,7 @@
 //! most [`MAX_IN_FLIGHT`] are in flight (F-24); then the port's overflow rule holds.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tipstaff_core::dispatch::{DispatchReport, JournalState, Snapshot, fan_out};
 use tipstaff_core::signal::Signal;
@@ -24,6 +24,29 @@ pub(crate) struct Emission {
     pub(crate) snapshot: Snapshot<Signal>,
     pub(crate) journal: JournalState,
     pub(crate) report: Option<oneshot::Sender<DispatchReport>>,
+    pub(crate) owed: Owed,
+}
+
+/// What an emission owes to its subscribers. Dropped before the fan-out has ended, whether for want of room, by a crash, or because the observer is
+/// degraded or gone, it counts the emission as undelivered: no path loses one in silence.
+pub(crate) struct Owed(Option<Arc<AtomicU64>>);
+
+impl Owed {
+    pub(super) fn new(undelivered: &Arc<AtomicU64>) -> Self {
+        Self(Some(Arc::clone(undelivered)))
+    }
+
+    fn paid(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        if let Some(undelivered) = &self.0 {
+            undelivered.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// One incarnation of a session's observer. It has no state that matters: registrations live outside, queued facts in the port.
@@ -47,7 +70,12 @@ impl Handler for Observer {
     }
 
     async fn handle(&mut self, emission: Emission, context: &Context<Emission>) -> Result<(), HandlerError> {
-        while self.running.try_join_next().is_some() {}
+        while let Some(ended) = self.running.try_join_next() {
+            // The fan-out contains what handlers do. What is left is ours; the emitter hears that nobody reported.
+            if let Err(error) = ended {
+                tracing::error!(target: "tipstaff::observation", %error, "an emission's task broke off");
+            }
+        }
         self.doors.pass(CrashPoint::ObserverInHand);
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         let place = Place { in_flight: Arc::clone(&self.in_flight), doorbell: context.doorbell() };
@@ -55,8 +83,9 @@ impl Handler for Observer {
         self.running.spawn(async move {
             let _place = place;
             doors.pass(CrashPoint::ObserverBeforeFanOut);
-            let Emission { fact, snapshot, journal, report } = emission;
+            let Emission { fact, snapshot, journal, report, owed } = emission;
             let done = fan_out(&snapshot, &fact, None).await.with_journal(journal);
+            owed.paid();
             if let Some(report) = report {
                 // The emitter may have gone: the fact was emitted all the same.
                 let _unheard = report.send(done);
