@@ -1,11 +1,13 @@
 //! tipstaff: guardrails that fail closed, an audit that no denial can suppress, delivery that survives a crash.
 
-pub use tipstaff_core::{clock, declare, dispatch, id, interception, observation as observe, operation, signal, state, telemetry};
 #[cfg(feature = "shell-guards")]
 pub use tipstaff_core::guard;
 #[cfg(feature = "testing")]
 pub use tipstaff_core::testing;
 pub use tipstaff_core::transcript;
+pub use tipstaff_core::{
+    clock, declare, dispatch, id, interception, observation as observe, operation, signal, state, telemetry,
+};
 
 mod authorization;
 #[cfg(feature = "cli")]

@@ -19,7 +19,7 @@ use tipstaff_core::state::{Here, JournalReader, Store, StoreError};
 
 use crate::authorization::{OpenPermit, OpenPermits, Rulings};
 use crate::crash::Doors;
-use crate::journal::{Health, Journal, WriterArguments};
+use crate::journal::{Health, Journal, Left, WriterArguments};
 use crate::port::PortMetrics;
 use crate::session::{CallAnswer, Session, SessionBuilder};
 use crate::supervision::{
@@ -219,6 +219,7 @@ fn open_journal(
         mailbox: Arc::new(mailbox),
         health: health.clone(),
         ledger: ledger.clone(),
+        left: Left::default(),
         doors,
     };
     Ok((Journal::new(port, health, ledger, store, reader), tree::state_writer(arguments)))
@@ -393,7 +394,10 @@ impl Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("sessions", &self.0.sessions.len()).field("status", &self.status()).finish_non_exhaustive()
+        f.debug_struct("Runtime")
+            .field("sessions", &self.0.sessions.len())
+            .field("status", &self.status())
+            .finish_non_exhaustive()
     }
 }
 
@@ -423,7 +427,9 @@ pub enum RuntimeError {
         session: SessionId,
     },
     /// A session requires an audit, and there is no store to keep it.
-    #[error("session {session} requires an audit, but the runtime has no store: give it one, or open the session with another audit mode")]
+    #[error(
+        "session {session} requires an audit, but the runtime has no store: give it one, or open the session with another audit mode"
+    )]
     NoStore {
         /// The session.
         session: SessionId,

@@ -39,7 +39,9 @@ use crate::journal::{Request, StateWriter, WriterArguments};
 use crate::observation::{Emission, Observer};
 use crate::port::actor::spawn_handler;
 use crate::port::{Mailbox, Overflow, Port, PortSpec};
-use crate::supervision::{Backoff, ChildSpec, Intensity, Restart, Standing, StartError, Strategy, SupervisorHandle, SupervisorSpec};
+use crate::supervision::{
+    Backoff, ChildSpec, Intensity, Restart, Standing, StartError, Strategy, SupervisorHandle, SupervisorSpec,
+};
 
 /// Restarts that a role may need before it is degraded.
 const BUDGET: Intensity = Intensity::new(5, Duration::from_secs(10));
@@ -59,7 +61,8 @@ pub(crate) fn tree(state: Option<ChildSpec>, executors: Vec<ChildSpec>) -> Tree 
     let observers = SupervisorSpec::new("observation", Strategy::Isolated).backoff(BACKOFF).max_dynamic(MAX_SESSIONS);
     let owners = SupervisorSpec::new("authorization", Strategy::OneForOne).backoff(BACKOFF).intensity(BUDGET);
     let (observers, observation) = ChildSpec::supervisor(Restart::Permanent, observers);
-    let (owners, _authorization) = ChildSpec::supervisor(Restart::Permanent, executors.into_iter().fold(owners, SupervisorSpec::child));
+    let (owners, _authorization) =
+        ChildSpec::supervisor(Restart::Permanent, executors.into_iter().fold(owners, SupervisorSpec::child));
     let root = SupervisorSpec::new("tipstaff", Strategy::Isolated).backoff(BACKOFF);
     let root = match state {
         Some(writer) => {
@@ -114,7 +117,8 @@ pub(crate) fn session_observer(mailbox: Arc<Mailbox<Emission>>, doors: Doors) ->
     ChildSpec::new("session_observer", Restart::Permanent, move |parent| {
         let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
         async move {
-            let started = spawn_handler(&mailbox, Observer::new(doors.clone()), Some(parent.cell())).await.map_err(StartError::failed)?;
+            let started =
+                spawn_handler(&mailbox, Observer::new(doors.clone()), Some(parent.cell())).await.map_err(StartError::failed)?;
             doors.born("session_observer", &started.0);
             Ok(started)
         }

@@ -3,6 +3,6 @@
 mod owner;
 mod ruling;
 
-pub(crate) use owner::{Decider, OpenPermits, Proposing, degraded};
 pub use owner::{CompletionTicket, OpenPermit};
+pub(crate) use owner::{Decider, OpenPermits, Proposing, degraded};
 pub(crate) use ruling::Rulings;

@@ -31,7 +31,12 @@ async fn sessions(runtime: &Runtime, count: usize) -> Vec<Session> {
 }
 
 /// What the authorizer's end may be answered with, and nothing else, beside the plan's own answers.
-async fn assert_every_proposal_is_answered(runtime: &Runtime, sessions: &[Session], bodies: &Bodies, answers: &[tipstaff::CallAnswer]) {
+async fn assert_every_proposal_is_answered(
+    runtime: &Runtime,
+    sessions: &[Session],
+    bodies: &Bodies,
+    answers: &[tipstaff::CallAnswer],
+) {
     let ends = ends(answers);
     let restarted = of(&ends, DenialCause::AuthorizationRestarted);
     let degraded = of(&ends, DenialCause::AuthorizationDegraded);
@@ -163,7 +168,9 @@ async fn a_degraded_authorizer_denies_at_once_while_observation_goes_on_and_reco
     let mut reports = runtime.take_reports().unwrap();
     let seen = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&seen);
-    let counts = Subscriber::declared_sync("counts", move |_: &Arc<Signal>| drop(count.fetch_add(1, Ordering::SeqCst)));
+    let counts = Subscriber::declared_sync("counts", move |_: &Arc<Signal>| {
+        count.fetch_add(1, Ordering::SeqCst);
+    });
     let session = runtime.session(session_id("s")).observe(counts).open().await.unwrap();
     let bodies = Bodies::default();
     assert!(bodies.call(&session, "ls").await.result().is_some());

@@ -184,7 +184,11 @@ async fn runtimes_of_one_process_are_independent() {
     second.settled(soon()).await.unwrap();
     let page = |runtime: &Runtime| {
         let reader = runtime.reader().unwrap();
-        reader.read(&session_id("same"), tipstaff::signal::SignalSeq::START, &Default::default(), PageLimit::default()).unwrap().facts.len()
+        reader
+            .read(&session_id("same"), tipstaff::signal::SignalSeq::START, &Default::default(), PageLimit::default())
+            .unwrap()
+            .facts
+            .len()
     };
     assert_eq!((page(&one), page(&other)), (2, 40), "each in its own journal");
     assert_eq!((bodies.ran(), others.ran()), (1, 20));

@@ -20,12 +20,15 @@ const PROPOSALS: usize = 10_000;
 async fn ten_thousand_proposals_are_decided_while_every_observer_crashes() {
     let points = CrashPoints::new();
     points.always(CrashPoint::ObserverInHand);
-    let runtime = Runtime::builder().store(MemoryStore::default()).actions(plan()).crash_points(points.clone()).spawn().await.unwrap();
+    let runtime =
+        Runtime::builder().store(MemoryStore::default()).actions(plan()).crash_points(points.clone()).spawn().await.unwrap();
     let seen = Arc::new(AtomicU64::new(0));
     let mut sessions = Vec::new();
     for n in 0..SESSIONS {
         let seen = Arc::clone(&seen);
-        let counts = Subscriber::declared_sync("counts", move |_: &Arc<Signal>| drop(seen.fetch_add(1, Ordering::SeqCst)));
+        let counts = Subscriber::declared_sync("counts", move |_: &Arc<Signal>| {
+            seen.fetch_add(1, Ordering::SeqCst);
+        });
         sessions.push(runtime.session(session_id(&format!("s{n}"))).observe(counts).open().await.unwrap());
     }
 

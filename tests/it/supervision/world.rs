@@ -34,10 +34,24 @@ pub(super) fn plan() -> OwnerPlan<ActionExecutor> {
         Decision::proceed()
     };
     action_plan("no removals")
-        .register(Registration::decide("no_rm", stage::ACTION_POLICY, CallableRef::new("test::no_rm@1").unwrap(), |call: &ToolCall, _| {
-            if call.tool() == "rm" { Decision::deny(DenialCode::from_static("test.no_rm"), "rm is not allowed") } else { Decision::proceed() }
-        }))
-        .register(Registration::decide_async("may_hang", stage::ACTION_POLICY, CallableRef::new("test::may_hang@1").unwrap(), hangs))
+        .register(Registration::decide(
+            "no_rm",
+            stage::ACTION_POLICY,
+            CallableRef::new("test::no_rm@1").unwrap(),
+            |call: &ToolCall, _| {
+                if call.tool() == "rm" {
+                    Decision::deny(DenialCode::from_static("test.no_rm"), "rm is not allowed")
+                } else {
+                    Decision::proceed()
+                }
+            },
+        ))
+        .register(Registration::decide_async(
+            "may_hang",
+            stage::ACTION_POLICY,
+            CallableRef::new("test::may_hang@1").unwrap(),
+            hangs,
+        ))
         .build()
         .unwrap()
 }
@@ -78,7 +92,13 @@ impl Bodies {
     }
 
     /// `calls` calls, `at_once` at a time, in turns over the sessions. `before` is told each call's number when it begins.
-    pub(super) async fn many(&self, sessions: &[Session], calls: usize, at_once: usize, before: impl Fn(usize)) -> Vec<CallAnswer> {
+    pub(super) async fn many(
+        &self,
+        sessions: &[Session],
+        calls: usize,
+        at_once: usize,
+        before: impl Fn(usize),
+    ) -> Vec<CallAnswer> {
         let one = |n: usize| {
             let before = &before;
             async move {
