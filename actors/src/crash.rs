@@ -7,6 +7,7 @@
 pub use switchboard::CrashPoints;
 
 /// A place where an actor looks whether it is to crash.
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "public with the feature `testing` only"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CrashPoint {
     /// The action executor starts; it has taken nothing from its port. A panic here is a failed start.

@@ -20,7 +20,7 @@ use tipstaff_core::telemetry;
 
 use crate::authorization::{OpenPermit, OpenPermits, Rulings};
 use crate::crash::Doors;
-use crate::journal::{Health, Journal, WriterArguments};
+use crate::journal::{Health, Journal, Left, WriterArguments};
 use crate::port::PortMetrics;
 use crate::session::{CallAnswer, Session, SessionBuilder};
 use crate::supervision::{
@@ -219,6 +219,7 @@ fn open_journal(
         mailbox: Arc::new(mailbox),
         health: health.clone(),
         ledger: ledger.clone(),
+        left: Left::default(),
         doors,
     };
     Ok((Journal::new(port, health, ledger, store, reader), tree::state_writer(arguments)))

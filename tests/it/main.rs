@@ -45,6 +45,8 @@ mod shell_lines;
 #[cfg(test)]
 mod store_conformance;
 #[cfg(test)]
+mod supervision;
+#[cfg(test)]
 mod supervision_kernel;
 #[cfg(test)]
 mod transcript_reader;

@@ -3,7 +3,7 @@
 //! Tests that guard against a known pitfall of supervision name its number, see `pitfalls.rs`.
 
 mod ends;
-mod probe;
+pub(crate) mod probe;
 mod restarts;
 mod serving;
 mod subtrees;

@@ -10,7 +10,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -58,31 +58,43 @@ pub struct OpenPermit {
     pub open_for: Duration,
 }
 
-/// The open permits of one owner.
+/// The open permits of one owner, each under a number of its own: attempts are named by their callers, and two operations may use one name.
 #[derive(Clone, Default)]
-pub(crate) struct OpenPermits(Arc<DashMap<AttemptId, (OperationId, Instant)>>);
+pub(crate) struct OpenPermits(Arc<Register>);
+
+#[derive(Default)]
+struct Register {
+    issued: AtomicU64,
+    open: DashMap<u64, (OperationId, AttemptId, Instant)>,
+}
 
 impl OpenPermits {
     /// Every open permit, in no order.
     pub(crate) fn list(&self) -> Vec<OpenPermit> {
         let now = Instant::now();
-        let open = |entry: dashmap::mapref::multiple::RefMulti<'_, AttemptId, (OperationId, Instant)>| {
-            let (operation, since) = entry.value();
-            OpenPermit {
-                operation: operation.clone(),
-                attempt: entry.key().clone(),
-                open_for: now.saturating_duration_since(*since),
-            }
+        let open = |entry: dashmap::mapref::multiple::RefMulti<'_, u64, (OperationId, AttemptId, Instant)>| {
+            let (operation, attempt, since) = entry.value();
+            OpenPermit { operation: operation.clone(), attempt: attempt.clone(), open_for: now.saturating_duration_since(*since) }
         };
-        self.0.iter().map(open).collect()
+        self.0.open.iter().map(open).collect()
     }
 
-    fn issue(&self, operation: OperationId, attempt: AttemptId) {
-        self.0.insert(attempt, (operation, Instant::now()));
+    fn issue(&self, operation: OperationId, attempt: AttemptId) -> Listed {
+        let number = self.0.issued.fetch_add(1, Ordering::Relaxed);
+        self.0.open.insert(number, (operation, attempt, Instant::now()));
+        Listed { open: self.clone(), number }
     }
+}
 
-    fn complete(&self, attempt: &AttemptId) {
-        self.0.remove(attempt);
+/// One permit on the list of open ones. Dropped, however the permit ends or wherever its ruling is lost, it is off the list.
+struct Listed {
+    open: OpenPermits,
+    number: u64,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.open.0.open.remove(&self.number);
     }
 }
 
@@ -95,13 +107,13 @@ impl fmt::Debug for OpenPermits {
 /// A place in the owner's completion lane, held by one permit.
 pub struct CompletionTicket<O: Owner> {
     place: Reservation<Proposing<O>>,
-    open: OpenPermits,
+    listed: Listed,
 }
 
 impl<O: Owner> CompletionPlace for CompletionTicket<O> {
     /// The list of open permits is brought up to date here: it is right also while the actor restarts. The message tells the actor.
     fn complete(mut self, completion: Completion) {
-        self.open.complete(&completion.attempt);
+        drop(self.listed);
         // Refused only by a port that is closed for good: then there is no owner to tell.
         let _closed = self.place.send(Proposing::Complete(completion));
     }
@@ -144,7 +156,12 @@ impl<O: Owner> Handler for Decider<O> {
     }
 
     async fn handle(&mut self, message: Proposing<O>, context: &Context<Proposing<O>>) -> Result<(), HandlerError> {
-        while self.deciding.try_join_next().is_some() {}
+        while let Some(ended) = self.deciding.try_join_next() {
+            // The chain contains what interceptors do. What is left is ours; the proposal was answered by its handle.
+            if let Err(error) = ended {
+                tracing::error!(target: "tipstaff::authorization", owner = O::NAME, %error, "a proposal's task broke off");
+            }
+        }
         match message {
             Proposing::Propose(proposal, reply) if !reply.is_closed() => {
                 self.doors.pass(CrashPoint::AuthorizerInHand);
@@ -174,10 +191,8 @@ impl<O: Owner> Decider<O> {
                 () = reply.closed() => return,
             };
             doors.pass(CrashPoint::AuthorizerAfterRule);
-            if let Err(Ruling { verdict: Verdict::Permit(unheard), .. }) = reply.send(ruling) {
-                open.complete(proposal.attempt());
-                drop(unheard);
-            }
+            // Nobody waits any more: a permit in it is given back with its place, and was never open.
+            let _unheard = reply.send(ruling);
         });
     }
 }
@@ -194,8 +209,8 @@ async fn rule<O: Owner>(
     let verdict = match outcome {
         ChainOutcome::Permitted(permitted) => match port.try_reserve_completion() {
             Some(place) => {
-                open.issue(proposal.operation().clone(), proposal.attempt().clone());
-                Verdict::Permit(Grant { permitted, plan: plan.clone(), place: CompletionTicket { place, open: open.clone() } })
+                let listed = open.issue(proposal.operation().clone(), proposal.attempt().clone());
+                Verdict::Permit(Grant { permitted, plan: plan.clone(), place: CompletionTicket { place, listed } })
             }
             None => {
                 let denial = Denial::by_host(DenialCause::Overloaded, "the owner has as many permits open as it may");

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::handle::Health;
-use super::request::Request;
+use super::request::{Left, Request};
 use super::thread::WriterThread;
 use crate::crash::Doors;
 use crate::port::Mailbox;
@@ -31,6 +31,7 @@ pub(crate) struct WriterArguments {
     pub(crate) mailbox: Arc<Mailbox<Request>>,
     pub(crate) health: Health,
     pub(crate) ledger: LossLedger,
+    pub(crate) left: Left,
     pub(crate) doors: Doors,
 }
 
@@ -96,7 +97,7 @@ fn start_thread(
     done: oneshot::Sender<()>,
     actor: ActorRef<()>,
 ) -> std::io::Result<()> {
-    let WriterArguments { store, here, instance, mailbox, health, ledger, doors: _ } = arguments;
+    let WriterArguments { store, here, instance, mailbox, health, ledger, left, doors: _ } = arguments;
     let work = move || {
         // Dropped last, also by a panic: the actor looks at what became of the thread.
         let _tell = Tell(actor);
@@ -117,7 +118,7 @@ fn start_thread(
             }
         }
         let _gone = opened.send(Ok(()));
-        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader }.run();
+        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left }.run();
         let _gone = done.send(());
     };
     std::thread::Builder::new().name("tipstaff-journal".to_owned()).spawn(work).map(drop)

@@ -10,4 +10,4 @@ mod thread;
 
 pub(crate) use actor::{StateWriter, WriterArguments};
 pub(crate) use handle::{Health, Journal};
-pub(crate) use request::{Confirm, Request};
+pub(crate) use request::{Confirm, Left, Request};

@@ -1,6 +1,6 @@
 //! What travels to the writer thread.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tipstaff_core::observation::{LossLedger, LossReason, Lost};
 use tipstaff_core::operation::Unrecorded;
@@ -67,6 +67,52 @@ impl Entry {
         if let Some(confirm) = self.confirm.take() {
             // Whoever waited may have gone; the fact's end stands all the same.
             let _unheard = confirm.send(answer);
+        }
+    }
+}
+
+/// The groups that a writer held when it crashed. The next one writes them once more, under the same identities, so that what was committed already
+/// keeps its position and no loss is counted that is none. A group that crashes a second writer is given up, and counts itself.
+#[derive(Clone, Default)]
+pub(crate) struct Left(Arc<Mutex<Vec<Vec<Entry>>>>);
+
+impl Left {
+    pub(super) fn take(&self) -> Vec<Vec<Entry>> {
+        std::mem::take(&mut *self.groups())
+    }
+
+    fn groups(&self) -> MutexGuard<'_, Vec<Vec<Entry>>> {
+        // Held for one push or one exchange.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The group in a writer's hand. Dropped by a panic, it is left to the next writer.
+pub(super) struct Hand {
+    entries: Vec<Entry>,
+    left: Option<Left>,
+}
+
+impl Hand {
+    /// `left` is `None` for a group that was left before.
+    pub(super) fn new(entries: Vec<Entry>, left: Option<Left>) -> Self {
+        Self { entries, left }
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(super) fn put_down(mut self) -> Vec<Entry> {
+        self.left = None;
+        std::mem::take(&mut self.entries)
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        if let Some(left) = self.left.take() {
+            left.groups().push(std::mem::take(&mut self.entries));
         }
     }
 }

@@ -10,6 +10,7 @@
 //! |------------------------|-------------------------------------------------------------------------------|
 //! | committed              | are recorded; a refused one is lost and counted                               |
 //! | it failed              | are written once more under the same identities, then lost and counted       |
+//! | nothing: it panicked   | are left to the next writer, which writes them once more, then counted       |
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 
 use super::handle::Health;
-use super::request::{Entry, Request};
+use super::request::{Entry, Hand, Left, Request};
 use crate::port::{Next, ThreadMailbox};
 
 /// The largest group, in facts. Measured: beyond it a group gains little and its first fact waits longer.
@@ -40,16 +41,20 @@ pub(super) struct WriterThread {
     pub(super) health: Health,
     pub(super) ledger: LossLedger,
     pub(super) reader: Arc<dyn JournalReader>,
+    pub(super) left: Left,
 }
 
 impl WriterThread {
     /// Serves until the port is closed, or another incarnation has taken over.
     pub(super) fn run(mut self) {
+        for group in self.left.take() {
+            self.commit(Hand::new(group, None));
+        }
         loop {
             match self.mailbox.next(QUIET) {
                 Next::Message(first) => {
                     let (entries, barriers) = self.gather(first);
-                    self.commit(entries);
+                    self.commit(Hand::new(entries, Some(self.left.clone())));
                     barriers.into_iter().for_each(|barrier| {
                         // Whoever waited may have gone.
                         let _unheard = barrier.send(());
@@ -83,17 +88,17 @@ impl WriterThread {
         (entries, barriers)
     }
 
-    fn commit(&mut self, entries: Vec<Entry>) {
-        if entries.is_empty() {
+    fn commit(&mut self, hand: Hand) {
+        if hand.entries().is_empty() {
             return;
         }
-        let group: Vec<JournalWrite> = entries.iter().map(|entry| JournalWrite::Append(entry.fact().clone())).collect();
+        let group: Vec<JournalWrite> = hand.entries().iter().map(|entry| JournalWrite::Append(entry.fact().clone())).collect();
         match self.write(&group) {
-            Ok(answers) => self.answer(entries, answers),
+            Ok(answers) => self.answer(hand.put_down(), answers),
             Err(error) => {
                 let reason = error.to_string();
                 self.health.refused(reason.clone());
-                entries
+                hand.put_down()
                     .into_iter()
                     .for_each(|entry| entry.lost(LossReason::StoreAbsent, Unrecorded::Refused { reason: reason.clone() }));
             }

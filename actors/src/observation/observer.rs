@@ -70,7 +70,12 @@ impl Handler for Observer {
     }
 
     async fn handle(&mut self, emission: Emission, context: &Context<Emission>) -> Result<(), HandlerError> {
-        while self.running.try_join_next().is_some() {}
+        while let Some(ended) = self.running.try_join_next() {
+            // The fan-out contains what handlers do. What is left is ours; the emitter hears that nobody reported.
+            if let Err(error) = ended {
+                tracing::error!(target: "tipstaff::observation", %error, "an emission's task broke off");
+            }
+        }
         self.doors.pass(CrashPoint::ObserverInHand);
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         let place = Place { in_flight: Arc::clone(&self.in_flight), doorbell: context.doorbell() };
