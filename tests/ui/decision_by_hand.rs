@@ -1,10 +1,10 @@
-//@ error: E0451
+//@ error: E0423
 //! A decision is built by its constructors only, so that no impossible mixture exists.
 
 use tipstaff_core::interception::Decision;
 
 fn way() -> Decision<String> {
-    Decision { disposition: unreachable!(), replacement: None, said: None }
+    Decision(None)
 }
 
 fn main() {
