@@ -1,5 +1,6 @@
 //! Texts of a transcript as people may see them. What could steer a terminal, or hide and turn what it shows, is written as an escape.
 
+#[cfg(feature = "cli")]
 use std::borrow::Cow;
 
 use serde_json::Value;
@@ -8,6 +9,7 @@ use serde_json::Value;
 const MAX_CALL: usize = 240;
 
 /// A text without control characters. Line feeds are such.
+#[cfg(feature = "cli")]
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_hidden) { Cow::Owned(escaped(text, usize::MAX)) } else { Cow::Borrowed(text) }
 }
@@ -47,6 +49,7 @@ mod tests {
 
     use super::*;
 
+    #[cfg(feature = "cli")]
     #[test]
     fn a_text_cannot_steer_a_terminal() {
         assert_eq!(plain("ls \u{1b}[2J\u{9b}1m\r\n"), "ls \\u{1b}[2J\\u{9b}1m\\r\\n");
