@@ -117,6 +117,11 @@ impl Faults {
         self.arm(point, Armed { action: Some(action), skip, times: 1 });
     }
 
+    /// Makes a point act the next `times` times.
+    pub fn times(&self, point: FaultPoint, action: FaultAction, times: u64) {
+        self.arm(point, Armed { action: Some(action), skip: 0, times });
+    }
+
     /// Makes a point act the next time, once.
     pub fn once(&self, point: FaultPoint, action: FaultAction) {
         self.once_after(point, action, 0);
@@ -174,8 +179,11 @@ impl Faults {
             return None;
         }
         // A hold stays armed while it holds: clearing it is what lets the thread go on.
-        if armed.times == 1 && action != FaultAction::Hold {
-            *armed = Armed::default();
+        if action != FaultAction::Hold && armed.times != u64::MAX {
+            armed.times -= 1;
+            if armed.times == 0 {
+                *armed = Armed::default();
+            }
         }
         Some(action)
     }

@@ -324,8 +324,8 @@ async fn performed_and_unrecorded_is_an_answer_of_its_own() {
     down(runtime).await;
 }
 
-/// AH-5: the record's sink panics. Under a required audit no governed operation goes on without its record: not performed when the evidence hits the
-/// panic, performed and unrecorded when its end does. The writer comes back, and the loss is counted.
+/// AH-5: the record's sink panics, and again when the next writer takes the group up. Under a required audit no governed operation goes on without its
+/// record: not performed when the evidence hits the panics, performed and unrecorded when its end does. The writer comes back, and the loss is counted.
 #[tokio::test]
 async fn a_sink_that_panics_lets_nothing_through_unrecorded() {
     let disk = disk();
@@ -333,7 +333,7 @@ async fn a_sink_that_panics_lets_nothing_through_unrecorded() {
     let proposed = session.propose(governed("write")).await.unwrap();
     let permit = session.authorize(proposed).await.unwrap();
     session.settled(soon()).await.unwrap();
-    disk.faults.once(FaultPoint::Append, FaultAction::Panic);
+    disk.faults.times(FaultPoint::Append, FaultAction::Panic, 2);
     let Err(answer) = permit.record_evidence().await else { panic!("the evidence is not stored") };
     assert_eq!(answer.denial().unwrap().cause, DenialCause::EvidenceUnavailable);
     assert_eq!(kinds(&facts(&runtime, &session).await), ["operation_proposed", "operation_denied", "capture_gap"]);
@@ -342,7 +342,7 @@ async fn a_sink_that_panics_lets_nothing_through_unrecorded() {
     let id = operation.id().clone();
     let arm = disk.faults.clone();
     let body = move |_: Granted<ActionExecutor>| async move {
-        arm.once(FaultPoint::Append, FaultAction::Panic);
+        arm.times(FaultPoint::Append, FaultAction::Panic, 2);
         Body::Ok(json!("sent"))
     };
     let answer = session.perform(operation, body).await;
