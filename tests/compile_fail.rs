@@ -75,9 +75,7 @@ fn wrong_orders_do_not_compile() {
         let codes = found.get(&name).map(Vec::as_slice).unwrap_or_default();
         match expected {
             Expected::Compiles => assert!(codes.is_empty(), "{name} must compile, but the compiler says {codes:?}"),
-            Expected::Error(code) => {
-                assert!(!codes.is_empty() && codes.iter().all(|c| *c == code), "{name} must fail with {code}: {codes:?}")
-            }
+            Expected::Error(code) => assert!(!codes.is_empty() && codes.iter().all(|c| *c == code), "{name} must fail with {code}: {codes:?}"),
         }
     }
 }

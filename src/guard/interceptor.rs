@@ -47,17 +47,15 @@ impl Policy {
         rebuild: impl Fn(&C, Value) -> C + Send + Sync + 'static,
     ) -> Registration<C, R> {
         let policy = Arc::clone(self);
-        Registration::decide(name, stage, self.callable("rewriter"), move |context: &C, _turn| {
-            match policy.rewrite(&view(context)) {
-                None => Decision::proceed(),
-                Some(Rewrite::To { guards, input }) => {
-                    let names: Vec<&str> = guards.iter().map(|guard| &**guard).collect();
-                    with_evidence(Decision::replace(rebuild(context, input)), json!({ "guards": names, "answer": "rewrite" }))
-                }
-                Some(Rewrite::CannotRebuild { guard, reason }) => {
-                    let evidence = json!({ "guard": &*guard, "answer": "ask", "reason": &*reason });
-                    with_evidence(Decision::ask(AskRequest::new(ASK, format!("{guard}: {reason}"))), evidence)
-                }
+        Registration::decide(name, stage, self.callable("rewriter"), move |context: &C, _turn| match policy.rewrite(&view(context)) {
+            None => Decision::proceed(),
+            Some(Rewrite::To { guards, input }) => {
+                let names: Vec<&str> = guards.iter().map(|guard| &**guard).collect();
+                with_evidence(Decision::replace(rebuild(context, input)), json!({ "guards": names, "answer": "rewrite" }))
+            }
+            Some(Rewrite::CannotRebuild { guard, reason }) => {
+                let evidence = json!({ "guard": &*guard, "answer": "ask", "reason": &*reason });
+                with_evidence(Decision::ask(AskRequest::new(ASK, format!("{guard}: {reason}"))), evidence)
             }
         })
     }
@@ -72,9 +70,7 @@ impl Policy {
 fn decide<C>(judgement: &Judgement) -> Decision<C> {
     let mut decision = match judgement.winner() {
         Some(Match { answer: Answer::Deny, guard, reason, .. }) => Decision::deny(DENY, format!("{guard}: {reason}")),
-        Some(Match { answer: Answer::Ask, guard, reason, .. }) => {
-            Decision::ask(AskRequest::new(ASK, format!("{guard}: {reason}")))
-        }
+        Some(Match { answer: Answer::Ask, guard, reason, .. }) => Decision::ask(AskRequest::new(ASK, format!("{guard}: {reason}"))),
         Some(Match { answer: Answer::Allow, .. }) | None => Decision::proceed(),
     };
     // The winner first: a record is cut before it loses the reason of the decision.

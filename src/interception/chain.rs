@@ -66,13 +66,7 @@ impl<C: Judged, R> Plan<C, R> {
     ///
     /// # Cancel safety
     /// As [`Self::apply`].
-    pub async fn apply_identified(
-        &self,
-        context: Arc<C>,
-        digest: Digest,
-        deadline: Deadline,
-        report: &mut Report,
-    ) -> ChainOutcome<C> {
+    pub async fn apply_identified(&self, context: Arc<C>, digest: Digest, deadline: Deadline, report: &mut Report) -> ChainOutcome<C> {
         let Compiled { shape, calls } = &*self.0;
         report.begin(shape);
         let judged = report.judge(digest);

@@ -82,8 +82,7 @@ impl<C, R> Plan<C, R> {
     /// Whether a result stage that runs after this end has a registration.
     #[must_use]
     pub fn has_result_stage(&self, end: ResultPhase) -> bool {
-        let judges =
-            |stage: &Stage| matches!(stage.spec.kind, StageKind::Result(phase) if phase.covers(end)) && stage.from < stage.to;
+        let judges = |stage: &Stage| matches!(stage.spec.kind, StageKind::Result(phase) if phase.covers(end)) && stage.from < stage.to;
         self.0.shape.stages.iter().any(judges)
     }
 

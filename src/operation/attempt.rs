@@ -14,7 +14,8 @@ use tokio::time::Instant;
 
 use super::record::{self, ClosedRecord, End};
 use super::{
-    Audit, ClosingPlace, Granted, Operation, OperationOutcome, OperationStatus, Owner, RecordState, StatusCell, Unrecorded,
+    Audit, ClosingPlace, Granted, Operation, OperationOutcome, OperationStatus, Owner, RecordState,
+    StatusCell, Unrecorded,
 };
 use crate::clock::Deadline;
 use crate::declare::Digest;
@@ -68,7 +69,7 @@ impl<O: Owner, A: Audit> Attempt<O, A> {
         let place = self.place.take().expect("an attempt is closed once, by value");
         let fact = self.closing_fact(status, end);
         // A refusal is reported by the cell; the first end stands (I-19).
-        let _refused = self.status.set(status);
+            let _refused = self.status.set(status);
         match place.close_confirmed(fact, deadline).await {
             Ok(seq) => Ok(self.outcome(status, RecordState::Confirmed(seq))),
             Err(cause) => {
@@ -153,14 +154,11 @@ impl<O: Owner, A: Audit> Drop for Attempt<O, A> {
             return;
         }
         let (status, reason) = match (self.status.get(), &self.granted) {
-            (OperationStatus::Running, _) => {
-                (OperationStatus::Ambiguous, "the caller went away while the operation was being performed".to_owned())
-            }
+            (OperationStatus::Running, _) => (OperationStatus::Ambiguous, "the caller went away while the operation was being performed".to_owned()),
             (_, Some(_)) => (OperationStatus::Abandoned, "the permit was dropped before the operation began".to_owned()),
             (_, None) => (OperationStatus::Cancelled, self.cancelled_where()),
         };
-        let never_called: Vec<Arc<str>> =
-            if status == OperationStatus::Cancelled { self.progress.never_called() } else { Vec::new() };
+        let never_called: Vec<Arc<str>> = if status == OperationStatus::Cancelled { self.progress.never_called() } else { Vec::new() };
         self.end(status, End { reason: Some(&reason), never_called, ..End::default() });
     }
 }

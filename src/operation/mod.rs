@@ -19,7 +19,9 @@ mod tool;
 
 pub use answer::{Answer, End, OperationOutcome, RecordState};
 pub use audit::{Audit, AuditMode, AuditUnavailable, ClosingPlace, Unrecorded};
-pub use owner::{Authorizer, Completion, CompletionPlace, Grant, Owner, OwnerPlan, Profile, Proposal, ResultOf, Ruling, Verdict};
+pub use owner::{
+    Authorizer, Completion, CompletionPlace, Grant, Owner, OwnerPlan, Profile, Proposal, ResultOf, Ruling, Verdict,
+};
 pub use perform::{Proposed, perform};
 pub use performance::{Failure, FailureClass, IntoPerformance, Performance};
 pub use performed::{Performed, Reviewed};

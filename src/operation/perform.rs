@@ -19,8 +19,8 @@ use super::attempt::{Attempt, fact};
 use super::performance::FailureClass;
 use super::record::{self, DeferralRecord, EscalationRecord, ProposedRecord};
 use super::{
-    Audit, AuditUnavailable, Authorizer, Failure, Granted, IntoPerformance, Operation, OperationOutcome, OperationStatus, Owner,
-    Permit, Proposal, RecordState, Ruling, StatusCell, Verdict,
+    Audit, AuditUnavailable, Authorizer, Failure, Granted, IntoPerformance, Operation, OperationOutcome, OperationStatus, Owner, Permit,
+    Proposal, RecordState, Ruling, StatusCell, Verdict,
 };
 use crate::clock::Deadline;
 use crate::declare::{CanonicalError, Digest};
@@ -79,12 +79,8 @@ impl<O: Owner, A: Audit> Proposed<O, A> {
         let digest = operation.context.digest();
         let requested = digest.as_ref().ok().copied();
         let proposal = || {
-            let record = ProposedRecord::<O> {
-                owner: O::NAME,
-                profile: operation.profile,
-                context: &operation.context,
-                digest: requested,
-            };
+            let record =
+                ProposedRecord::<O> { owner: O::NAME, profile: operation.profile, context: &operation.context, digest: requested };
             fact::<O, A>(&operation, &audit, LifecycleKind::OperationProposed.into(), "tipstaff.operation_proposed", &record)
         };
         match audit.propose(proposal, deadline).await {
@@ -127,20 +123,17 @@ impl<O: Owner, A: Audit> Proposed<O, A> {
             Verdict::Denied(denied) => Err(attempt.close_denied(denied.denial)),
             Verdict::Deferred { retry_at, reason, registration } => {
                 let deferral = DeferralRecord { retry_at, reason: &reason, registration: &registration };
-                let outcome =
-                    attempt.close(OperationStatus::Deferred, record::End { deferral: Some(deferral), ..Default::default() });
+                let outcome = attempt.close(OperationStatus::Deferred, record::End { deferral: Some(deferral), ..Default::default() });
                 Err(Answer { end: End::Deferred { retry_at, reason }, outcome })
             }
             Verdict::Escalated(escalated) => {
                 let escalation = EscalationRecord::of(&escalated);
-                let outcome =
-                    attempt.close(OperationStatus::Escalated, record::End { escalation: Some(escalation), ..Default::default() });
+                let outcome = attempt.close(OperationStatus::Escalated, record::End { escalation: Some(escalation), ..Default::default() });
                 Err(Answer { end: End::Escalated(escalated), outcome })
             }
             Verdict::Failed(failure) => {
                 let failed = Failure::of(FailureClass::Interceptor, failure.to_string());
-                let outcome =
-                    attempt.close(OperationStatus::Failed, record::End { failure: Some(&failed), ..Default::default() });
+                let outcome = attempt.close(OperationStatus::Failed, record::End { failure: Some(&failed), ..Default::default() });
                 Err(Answer { end: End::NotPerformed(failure), outcome })
             }
         }

@@ -100,9 +100,7 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Reviewed<O, A, P> {
                 let deadline = Deadline::after(attempt.operation.ruling_budget);
                 match attempt.close_confirmed(status, record, deadline).await {
                     Ok(outcome) => Answer { end: shown.into_end(), outcome },
-                    Err((cause, outcome)) => {
-                        Answer { end: End::PerformedUnrecorded { performance: (*performance).clone(), cause }, outcome }
-                    }
+                    Err((cause, outcome)) => Answer { end: End::PerformedUnrecorded { performance: (*performance).clone(), cause }, outcome },
                 }
             }
         };

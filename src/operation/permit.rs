@@ -13,8 +13,8 @@ use super::attempt::{Attempt, fact};
 use super::performance::FailureClass;
 use super::record::EvidenceRecord;
 use super::{
-    Audit, Completion, CompletionPlace, Failure, Grant, IntoPerformance, OperationStatus, Owner, OwnerPlan, Performance,
-    Performed, Profile, StatusCell,
+    Audit, Completion, CompletionPlace, Failure, Grant, IntoPerformance, OperationStatus, Owner, OwnerPlan, Performance, Performed, Profile,
+    StatusCell,
 };
 use crate::clock::Deadline;
 use crate::declare::Digest;
@@ -213,8 +213,7 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Permit<O, A, P> {
                 Err(_elapsed) => Ok(Performance::TimedOut),
             },
         };
-        let performance =
-            ended.unwrap_or_else(|panic| Performance::Failed(Failure::of(FailureClass::Panic, panic_text(&*panic))));
+        let performance = ended.unwrap_or_else(|panic| Performance::Failed(Failure::of(FailureClass::Panic, panic_text(&*panic))));
         Performed { attempt, granted, plan, open, performance: performance.map(Arc::new) }
     }
 }

@@ -33,9 +33,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(next) = open.pop() {
-        for entry in
-            fs::read_dir(&next).expect("the source folder is readable").map(|e| e.expect("its entries are readable").path())
-        {
+        for entry in fs::read_dir(&next).expect("the source folder is readable").map(|e| e.expect("its entries are readable").path()) {
             if entry.is_dir() {
                 open.push(entry);
             } else if entry.extension().is_some_and(|e| e == "rs") {
@@ -90,8 +88,7 @@ fn edges(source: &Path) -> Edges {
     let mut edges = Edges::new();
     for file in sources(source) {
         let inner = file.strip_prefix(source).expect("the file stands below the folder").to_owned();
-        let module =
-            inner.iter().next().and_then(|part| part.to_str()).expect("paths are texts").trim_end_matches(".rs").to_owned();
+        let module = inner.iter().next().and_then(|part| part.to_str()).expect("paths are texts").trim_end_matches(".rs").to_owned();
         let text = fs::read_to_string(&file).expect("the source file is readable");
         let of = edges.entry(module.clone()).or_default();
         for name in named_modules(&text) {
@@ -167,8 +164,7 @@ fn neighbours_that_must_not_meet_do_not() {
     for (folder, foreign) in apart {
         for file in sources(&folder) {
             let text = fs::read_to_string(&file).expect("the source file is readable");
-            let line =
-                text.lines().find(|line| !line.trim_start().starts_with("//") && line.contains("use ") && line.contains(foreign));
+            let line = text.lines().find(|line| !line.trim_start().starts_with("//") && line.contains("use ") && line.contains(foreign));
             assert_eq!(line, None, "{} must not import `{foreign}`", file.display());
         }
     }

@@ -177,14 +177,14 @@ fn write(
     let lost = ran.files.iter().map(|(_, file)| file.lost).sum();
     let journal = JournalReport::read(global, runtime, lost)?;
     let report = Report { ran, journal, reader: &**runtime.reader().expect("a replay has a store"), policy };
-    let denied =
-        if global.json { replay_json::write(&report, out)? } else { replay_text::write(&report, Paint::new(global.color), out)? };
+    let denied = if global.json {
+        replay_json::write(&report, out)?
+    } else {
+        replay_text::write(&report, Paint::new(global.color), out)?
+    };
     out.flush()?;
     if lost > 0 {
-        writeln!(
-            err,
-            "tipstaff: the journal did not take {lost} facts, so what is shown is not all that happened; run with -v to see why"
-        )?;
+        writeln!(err, "tipstaff: the journal did not take {lost} facts, so what is shown is not all that happened; run with -v to see why")?;
         return Ok(Exit::StoreUnavailable);
     }
     Ok(match (ran.refused.is_empty(), args.fail_on_deny && denied) {

@@ -71,11 +71,7 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> Result<bool, Fa
     write!(out, "],\"files\":")?;
     serde_json::to_writer(&mut *out, &rows)?;
     write!(out, ",\"refused\":")?;
-    let refused = report
-        .ran
-        .refused
-        .iter()
-        .map(|(path, error)| BTreeMap::from([("path", path.display().to_string()), ("error", error.clone())]));
+    let refused = report.ran.refused.iter().map(|(path, error)| BTreeMap::from([("path", path.display().to_string()), ("error", error.clone())]));
     serde_json::to_writer(&mut *out, &refused.collect::<Vec<_>>())?;
     write!(out, ",\"first_divergence\":")?;
     serde_json::to_writer(&mut *out, &first)?;

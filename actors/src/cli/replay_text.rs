@@ -11,20 +11,7 @@ const MAX_LISTED: u64 = 200;
 
 /// Writes the report; returns whether a call was denied.
 pub(super) fn write(report: &Report<'_>, paint: Paint, out: &mut dyn Write) -> Result<bool, Failed> {
-    let header = [
-        "file",
-        "product",
-        "lines",
-        "calls",
-        "results",
-        "errors",
-        "open",
-        "orphans",
-        "sidechain",
-        "damaged",
-        "interrupts",
-        "compactions",
-    ];
+    let header = ["file", "product", "lines", "calls", "results", "errors", "open", "orphans", "sidechain", "damaged", "interrupts", "compactions"];
     let mut files = output::table(&header);
     let mut found = Vec::new();
     let (mut total, mut denied, mut listed, mut unlisted) = (DecisionCounts::default(), false, 0, 0);
@@ -83,21 +70,12 @@ pub(super) fn write(report: &Report<'_>, paint: Paint, out: &mut dyn Write) -> R
     }
     if let Some((path, divergence)) = first {
         let line = divergence.line.map_or_else(String::new, |line| format!(":{line}"));
-        writeln!(
-            out,
-            "\nfirst divergence: {path}{line} ({}); what follows it in its session is counterfactual",
-            divergence.decision
-        )?;
+        writeln!(out, "\nfirst divergence: {path}{line} ({}); what follows it in its session is counterfactual", divergence.decision)?;
     }
     let DecisionCounts { allow, rewrite, ask, deny, failed } = total;
     let closed: Vec<String> = operations.closed.iter().map(|(status, count)| format!("{count} {status}")).collect();
     writeln!(out, "\ndecisions   {allow} allow, {rewrite} rewrite, {ask} ask, {deny} deny, {failed} failed")?;
-    writeln!(
-        out,
-        "operations  {} proposed: {}",
-        operations.proposed,
-        if closed.is_empty() { "none closed".to_owned() } else { closed.join(", ") }
-    )?;
+    writeln!(out, "operations  {} proposed: {}", operations.proposed, if closed.is_empty() { "none closed".to_owned() } else { closed.join(", ") })?;
     journal(report, out)?;
     Ok(denied)
 }

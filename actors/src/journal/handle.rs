@@ -25,13 +25,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    pub(crate) fn new(
-        port: Port<Request>,
-        health: Health,
-        ledger: LossLedger,
-        store: Arc<dyn Store>,
-        reader: Arc<dyn JournalReader>,
-    ) -> Self {
+    pub(crate) fn new(port: Port<Request>, health: Health, ledger: LossLedger, store: Arc<dyn Store>, reader: Arc<dyn JournalReader>) -> Self {
         Self { port, health, ledger, store, reader }
     }
 
@@ -74,8 +68,7 @@ impl Journal {
             None => self.port.try_send(request),
         };
         if let Err(refused) = sent {
-            let reason =
-                if matches!(refused, crate::port::SendError::Closed(_)) { LossReason::StoreAbsent } else { LossReason::NoRoom };
+            let reason = if matches!(refused, crate::port::SendError::Closed(_)) { LossReason::StoreAbsent } else { LossReason::NoRoom };
             if let Request::Append(entry) = refused.into_message() {
                 entry.lost(reason, Unrecorded::Refused { reason: "the journal's port took no more facts".to_owned() });
             }

@@ -329,8 +329,7 @@ fn text(value: &Value, pointer: &str) -> Option<String> {
 /// A call as people read it: the one text of a shell call, or its JSON; cut at a character, control characters escaped.
 fn shown(arguments: Option<&Value>) -> String {
     let Some(arguments) = arguments else { return String::new() };
-    let member =
-        ["command", "cmd", "file_path", "path", "query", "url"].into_iter().find_map(|name| arguments.get(name)?.as_str());
+    let member = ["command", "cmd", "file_path", "path", "query", "url"].into_iter().find_map(|name| arguments.get(name)?.as_str());
     let whole = member.map_or_else(|| arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned), str::to_owned);
     let mut text = String::with_capacity(whole.len().min(MAX_SHOWN + 8));
     for c in whole.chars() {

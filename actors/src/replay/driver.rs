@@ -15,9 +15,7 @@ use tipstaff_core::id::{AttemptId, InvalidId, OperationId, SessionId, SignalId};
 use tipstaff_core::operation::{AuditMode, Operation, Performance, Unrecorded};
 use tipstaff_core::signal::{LifecycleKind, SignalError, SignalSeq};
 use tipstaff_core::state::{JournalReader, PageLimit, ReadFilter, StoreError};
-use tipstaff_core::transcript::{
-    Call, CallResult, Counts, Damage, End, Event, Lifecycle, Reader, ReaderOptions, Thread, TranscriptError, UnmatchedResult,
-};
+use tipstaff_core::transcript::{Call, CallResult, Counts, Damage, End, Event, Lifecycle, Reader, ReaderOptions, Thread, TranscriptError, UnmatchedResult};
 
 use super::facts;
 use crate::runtime::{Runtime, RuntimeError};
@@ -115,14 +113,7 @@ impl Replay {
         session.settled(Deadline::after(PATIENCE)).await?;
         let lost = session.losses().all().facts;
         session.end(Deadline::after(PATIENCE)).await;
-        Ok(Replayed {
-            session: id,
-            thread,
-            counts: reader.counts().clone(),
-            damage: reader.damage().to_vec(),
-            resumed_after,
-            lost,
-        })
+        Ok(Replayed { session: id, thread, counts: reader.counts().clone(), damage: reader.damage().to_vec(), resumed_after, lost })
     }
 }
 
@@ -170,7 +161,8 @@ impl Run {
         });
         self.submit("call", &(&call.key, self.policy), detail).await?;
         let Some(attempt) = self.next_attempt(&call.key)? else { return Ok(line) };
-        let operation = Operation::new(facts::tool_call(&call, self.workspace.as_ref())).identified(call.key.clone(), attempt);
+        let operation =
+            Operation::new(facts::tool_call(&call, self.workspace.as_ref())).identified(call.key.clone(), attempt);
         let permit = match self.session.propose(operation).await {
             Ok(proposed) => self.session.authorize(proposed).await,
             Err(answer) => Err(answer),

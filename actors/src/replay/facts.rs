@@ -30,8 +30,7 @@ pub(super) fn attempt_of(operation: &OperationId, policy: Option<Digest>, tried:
 pub(super) fn fact_id(session: &SessionId, name: &str, about: &impl serde::Serialize) -> SignalId {
     let about = serde_json::to_value(about).unwrap_or(Value::Null);
     let digest = digest_of(&json!([session.as_str(), name, about])).map(|digest| digest.to_string()).unwrap_or_default();
-    SignalId::new(format!("replay/{}", digest.rsplit(':').next().unwrap_or_default()))
-        .unwrap_or_else(|_invalid| SignalId::generate())
+    SignalId::new(format!("replay/{}", digest.rsplit(':').next().unwrap_or_default())).unwrap_or_else(|_invalid| SignalId::generate())
 }
 
 /// The call as the action executor judges it.
@@ -57,13 +56,7 @@ pub(super) fn kind(name: &str) -> Result<SignalKind, SignalError> {
 }
 
 /// One fact of a transcript. The stamp of its record is data: stamps go backwards, positions do not.
-pub(super) fn fact(
-    session: &SessionId,
-    id: SignalId,
-    kind: SignalKind,
-    detail: Value,
-    now: Timestamp,
-) -> Result<Signal, SignalError> {
+pub(super) fn fact(session: &SessionId, id: SignalId, kind: SignalKind, detail: Value, now: Timestamp) -> Result<Signal, SignalError> {
     let payload = Payload::from_value(PayloadType::new("transcript", 1)?, detail);
     Ok(Signal::builder(session.clone(), kind, now).id(id).role(EmitterRole::new("replay")?).payload(payload).build())
 }
@@ -76,9 +69,7 @@ pub(super) fn performance(outcome: &Outcome) -> Performance<Value> {
             let code = exit_code.map(|code| format!(" (exit code {code})")).unwrap_or_default();
             Performance::Failed(Failure::new(format!("{}{code}", class.as_str())))
         }
-        Outcome::Refused { class } => {
-            Performance::Failed(Failure::new(format!("had no effect in the original: {}", class.as_str())))
-        }
+        Outcome::Refused { class } => Performance::Failed(Failure::new(format!("had no effect in the original: {}", class.as_str()))),
         Outcome::Unknown(because) => Performance::Unknown { reason: because.as_str().to_owned() },
     }
 }

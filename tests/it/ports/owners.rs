@@ -286,8 +286,13 @@ async fn an_owner_takes_no_more_data_than_it_has_places_for() {
     const BOUND: usize = 3;
     let (port, mailbox) = open(64, Overflow::Wait);
     let (busy, most, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
-    let owner =
-        Concurrent { bound: BOUND, busy, most: Arc::clone(&most), gate: Arc::clone(&gate), tasks: tokio::task::JoinSet::new() };
+    let owner = Concurrent {
+        bound: BOUND,
+        busy,
+        most: Arc::clone(&most),
+        gate: Arc::clone(&gate),
+        tasks: tokio::task::JoinSet::new(),
+    };
     let _owner = spawn(&mailbox, owner).await.unwrap();
     let calls = (0..40).map(|_| port.call(soon(), |reply| reply));
     let all = futures_join(calls.collect());
