@@ -109,7 +109,7 @@ async fn a_degraded_store_denies_required_proposals_and_no_others_and_recovers()
     let lost_before = lost(runtime.losses());
 
     let bodies = Bodies::default();
-    let denied = bodies.many(&[required.clone()], 50, 8, |_| {}).await;
+    let denied = bodies.many(std::slice::from_ref(&required), 50, 8, |_| {}).await;
     assert_eq!(of(&ends(&denied), DenialCause::AuditUnavailable), 50, "{:?}", ends(&denied));
     assert!(denied.iter().all(|answer| answer.outcome.report.is_none()), "P-10: before any interceptor runs");
     assert_eq!(bodies.ran(), 0);

@@ -38,13 +38,10 @@ async fn ten_thousand_proposals_are_decided_while_every_observer_crashes() {
             if n % 100 == 0 {
                 points.kill("session_observer");
             }
-            match n {
-                // From the middle on, emissions crash on their own tasks, so that the observers come up and take more.
-                5_000 => {
-                    points.clear(CrashPoint::ObserverInHand);
-                    points.every(CrashPoint::ObserverBeforeFanOut, 2);
-                }
-                _ => {}
+            // From the middle on, emissions crash on their own tasks, so that the observers come up and take more.
+            if n == 5_000 {
+                points.clear(CrashPoint::ObserverInHand);
+                points.every(CrashPoint::ObserverBeforeFanOut, 2);
             }
         })
         .await;
