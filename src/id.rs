@@ -71,7 +71,8 @@ macro_rules! identifiers {
             /// A fresh identifier: a version 7 UUID, ordered by its time of birth within one process.
             #[must_use]
             pub fn generate() -> Self {
-                Self(uuid::Uuid::now_v7().to_string().into())
+                let mut text = uuid::Uuid::encode_buffer();
+                Self((&*uuid::Uuid::now_v7().hyphenated().encode_lower(&mut text)).into())
             }
 
             /// The text.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Digest([u8; 32]);
 
 const PREFIX: &str = "sha256:";
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 impl Digest {
     /// From its 32 bytes.
@@ -53,8 +54,14 @@ impl FromStr for Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Digit by digit, not by the formatting machinery: the record of one operation holds a dozen digests.
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(&self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 0xf)];
+        }
         f.write_str(PREFIX)?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(std::str::from_utf8(&digits).expect("hexadecimal digits are ASCII"))
     }
 }
 

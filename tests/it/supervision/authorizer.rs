@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tipstaff::dispatch::Subscriber;
+use tipstaff::id::{AttemptId, OperationId};
 use tipstaff::interception::DenialCause;
-use tipstaff::operation::{OperationStatus, ToolCall};
+use tipstaff::operation::{Operation, OperationStatus, ToolCall};
 use tipstaff::signal::Signal;
 use tipstaff::state::MemoryStore;
 use tipstaff::supervision::ReportKind;
@@ -119,7 +120,9 @@ async fn open_permits_survive_the_end_of_their_owner_and_complete() {
     let mut permits = Vec::new();
     for n in 0..3 {
         // One attempt name for three operations: the list must not take them for one.
-        let proposed = session.propose(ToolCall::new("ls", json!({ "n": n }))).await.unwrap();
+        let attempt = AttemptId::new("1").unwrap();
+        let call = Operation::new(ToolCall::new("ls", json!({ "n": n }))).identified(OperationId::generate(), attempt);
+        let proposed = session.propose(call).await.unwrap();
         permits.push(session.authorize(proposed).await.unwrap());
     }
     let listed = |runtime: &Runtime| runtime.open_permits().len();

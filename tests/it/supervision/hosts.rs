@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use ractor::Actor;
 use serde_json::json;
@@ -14,7 +13,7 @@ use tipstaff::{CrashPoints, Runtime, Session};
 use tokio::task::JoinSet;
 
 use super::super::supervision_kernel::probe::{Host, Log};
-use super::world::{Bodies, LONG, bounded, facts, operations, plan, session_id, soon, until};
+use super::world::{Bodies, bounded, facts, operations, plan, session_id, soon, until};
 
 fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path).unwrap()
@@ -25,7 +24,7 @@ fn alive_tasks() -> usize {
 }
 
 /// Work that stands in each place where an end can find it: before its ruling, with its permit, and while it is performed.
-async fn begin(session: &Session, work: &mut JoinSet<()>) {
+fn begin(session: &Session, work: &mut JoinSet<()>) {
     for tool in ["hang", "ls"] {
         let session = session.clone();
         let body = |_| async {
@@ -41,9 +40,6 @@ async fn begin(session: &Session, work: &mut JoinSet<()>) {
         let _permit = holder.authorize(proposed).await.unwrap();
         std::future::pending::<()>().await;
     });
-    // Two permits are open, and one proposal hangs in its interceptor.
-    let reader = session.audit();
-    drop(reader);
 }
 
 /// All writers of the file have ended: what comes after them is not judged to be theirs.
@@ -81,7 +77,7 @@ async fn a_killed_host_leaves_no_task_and_a_consistent_journal() {
     let runtime = Runtime::builder().store(open(&path)).actions(plan()).spawn_under(host.get_cell()).await.unwrap();
     let session = runtime.session(session_id("s")).open().await.unwrap();
     let mut work = JoinSet::new();
-    begin(&session, &mut work).await;
+    begin(&session, &mut work);
     until("two permits are open", || runtime.open_permits().len() == 2).await;
     session.settled(soon()).await.unwrap();
 
@@ -112,7 +108,7 @@ fn a_dropped_tokio_runtime_leaves_a_consistent_journal() {
         let runtime = Runtime::builder().store(open(&path)).actions(plan()).spawn().await.unwrap();
         let session = runtime.session(session_id("s")).open().await.unwrap();
         let mut work = JoinSet::new();
-        begin(&session, &mut work).await;
+        begin(&session, &mut work);
         until("two permits are open", || runtime.open_permits().len() == 2).await;
         session.settled(soon()).await.unwrap();
         work.detach_all();
@@ -168,6 +164,7 @@ async fn runtimes_of_one_process_are_independent() {
     let (one, first, bodies) = spawn(&points[0]).await;
     let (other, second, others) = spawn(&points[1]).await;
     assert!(bodies.call(&first, "ls").await.result().is_some());
+    first.settled(soon()).await.unwrap();
 
     // Each role of one is killed; then its root.
     for role in ["state_writer", "session_observer", "action_executor"] {
@@ -194,5 +191,4 @@ async fn runtimes_of_one_process_are_independent() {
     assert_eq!((bodies.ran(), others.ran()), (1, 20));
     assert_eq!(other.status().restarts, 0);
     other.shutdown(soon()).await.unwrap();
-    let _ = (LONG, Ordering::SeqCst);
 }
