@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tipstaff_core::clock::{Deadline, Timestamp};
@@ -43,6 +43,8 @@ struct Inner {
     runtime: Runtime,
     observer: ChildId,
     mailbox: Arc<Mailbox<Emission>>,
+    /// What the session had lost when it ended.
+    final_losses: OnceLock<LossCounts>,
 }
 
 /// Describes a session before it is opened. The order in which its subscriptions are declared means nothing for the audit: the journal is fed before
@@ -118,7 +120,13 @@ impl SessionBuilder {
             clock: Arc::clone(runtime.clock()),
         }));
         let child = runtime.start_observer(tree::session_observer(Arc::clone(&mailbox), runtime.doors().clone())).await?;
-        let session = Session(Arc::new(Inner { admission, runtime: runtime.clone(), observer: child, mailbox }));
+        let session = Session(Arc::new(Inner {
+            admission,
+            runtime: runtime.clone(),
+            observer: child,
+            mailbox,
+            final_losses: OnceLock::new(),
+        }));
         match runtime.register_session(id, &session) {
             Ok(()) => Ok(session),
             Err(error) => {
@@ -305,10 +313,11 @@ impl Session {
         self.0.admission.parts().ring.as_ref().map(RecentFacts::snapshot)
     }
 
-    /// Facts of this session that are not in the journal although its audit asked for it. It never goes down.
+    /// Facts of this session that are not in the journal although its audit asked for it. It never goes down. After the
+    /// session's end it is what stood then; the runtime's own total goes on.
     #[must_use]
     pub fn losses(&self) -> LossCounts {
-        self.0.runtime.ledger().session(self.id())
+        self.0.final_losses.get().copied().unwrap_or_else(|| self.0.runtime.ledger().session(self.id()))
     }
 
     /// Emissions that its subscribers missed, wholly or in part: the observer's port was full, or the observer was degraded or crashed with them. The
@@ -326,6 +335,10 @@ impl Session {
     pub async fn end(&self, deadline: Deadline) {
         self.0.admission.end();
         self.stop_observer(deadline).await;
+        let ledger = self.0.runtime.ledger();
+        // Kept for this handle's readers: the ledger forgets a session that has ended once its gaps are written.
+        let _kept_before = self.0.final_losses.set(ledger.session(self.id()));
+        ledger.end_session(self.id());
         self.0.runtime.forget_session(self.id());
     }
 
