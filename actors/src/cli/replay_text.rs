@@ -171,10 +171,11 @@ fn damage(report: &Report<'_>, out: &mut dyn Write) -> Result<(), Failed> {
 fn journal(report: &Report<'_>, out: &mut dyn Write) -> Result<(), Failed> {
     let journal = &report.journal;
     let place = journal.db.as_deref().unwrap_or("temporary; keep it with --db FILE");
+    let sessions = if journal.sessions == 1 { "session" } else { "sessions" };
     let gaps = if journal.gaps > 0 { format!(", {} gaps", journal.gaps) } else { String::new() };
     writeln!(
         out,
-        "journal     {} facts in {} sessions, {} KiB of payload, {} KiB on disk{gaps} ({place})",
+        "journal     {} facts in {} {sessions}, {} KiB of payload, {} KiB on disk{gaps} ({place})",
         journal.facts,
         journal.sessions,
         journal.payload_bytes.div_ceil(1024),
