@@ -77,12 +77,9 @@ impl OpenPermits {
         self.0.iter().map(open).collect()
     }
 
-    fn issue(&self, operation: OperationId, attempt: AttemptId) {
-        self.0.insert(attempt, (operation, Instant::now()));
-    }
-
-    fn complete(&self, attempt: &AttemptId) {
-        self.0.remove(attempt);
+    fn list_open(&self, operation: OperationId, attempt: AttemptId) -> Listed {
+        self.0.insert(attempt.clone(), (operation, Instant::now()));
+        Listed { open: self.clone(), attempt }
     }
 }
 
@@ -95,13 +92,26 @@ impl fmt::Debug for OpenPermits {
 /// A place in the owner's completion lane, held by one permit.
 pub struct CompletionTicket<O: Owner> {
     place: Reservation<Proposing<O>>,
+    listed: Listed,
+}
+
+/// A permit's line in the list of open ones. It ends with the ticket, also where the ruling that carried it was never read: on the way to a proposer
+/// that went away, nobody is left to complete it.
+struct Listed {
     open: OpenPermits,
+    attempt: AttemptId,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.open.0.remove(&self.attempt);
+    }
 }
 
 impl<O: Owner> CompletionPlace for CompletionTicket<O> {
     /// The list of open permits is brought up to date here: it is right also while the actor restarts. The message tells the actor.
     fn complete(mut self, completion: Completion) {
-        self.open.complete(&completion.attempt);
+        drop(self.listed);
         // Refused only by a port that is closed for good: then there is no owner to tell.
         let _closed = self.place.send(Proposing::Complete(completion));
     }
@@ -174,10 +184,8 @@ impl<O: Owner> Decider<O> {
                 () = reply.closed() => return,
             };
             doors.pass(CrashPoint::AuthorizerAfterRule);
-            if let Err(Ruling { verdict: Verdict::Permit(unheard), .. }) = reply.send(ruling) {
-                open.complete(proposal.attempt());
-                drop(unheard);
-            }
+            // Unheard, a permit gives back its place and its line in the list by being dropped.
+            let _unheard = reply.send(ruling);
         });
     }
 }
@@ -194,8 +202,8 @@ async fn rule<O: Owner>(
     let verdict = match outcome {
         ChainOutcome::Permitted(permitted) => match port.try_reserve_completion() {
             Some(place) => {
-                open.issue(proposal.operation().clone(), proposal.attempt().clone());
-                Verdict::Permit(Grant { permitted, plan: plan.clone(), place: CompletionTicket { place, open: open.clone() } })
+                let listed = open.list_open(proposal.operation().clone(), proposal.attempt().clone());
+                Verdict::Permit(Grant { permitted, plan: plan.clone(), place: CompletionTicket { place, listed } })
             }
             None => {
                 let denial = Denial::by_host(DenialCause::Overloaded, "the owner has as many permits open as it may");
