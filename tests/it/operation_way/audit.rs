@@ -400,9 +400,11 @@ async fn an_end_that_overtook_its_proposal_is_owed_to_it() {
     assert_eq!(session.losses().of(LossReason::NoRoom).facts, 2);
     faults.clear(FaultPoint::AppendBeforeCommit);
 
+    let bound = soon();
     while runtime.reader().unwrap().summary(None).unwrap().open_proposals > 0
         || !kinds(&facts(&runtime, &session).await).contains(&"operation_ambiguous")
     {
+        assert!(!bound.has_passed(), "its end is paid");
         tokio::task::yield_now().await;
     }
     let recorded = facts(&runtime, &session).await;
