@@ -387,8 +387,9 @@ impl Runtime {
         }
     }
 
-    pub(crate) fn forget_session(&self, id: &SessionId) {
-        self.0.sessions.remove(id);
+    /// Frees the identity of a session, unless another one has it by now.
+    pub(crate) fn forget_session(&self, session: &Session) {
+        self.0.sessions.remove_if(session.id(), |_, open| open.is(session));
     }
 }
 

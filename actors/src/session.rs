@@ -18,8 +18,9 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 use crate::authorization::CompletionTicket;
-use crate::observation::{Admission, AdmissionParts, Emission, SessionAudit, Wants};
-use crate::port::Mailbox;
+use crate::journal::{Confirm, Request};
+use crate::observation::{Admission, AdmissionParts, Admitted, Emission, Here, MAX_DEPTH, SessionAudit, Wants, deliver};
+use crate::port::{Mailbox, Reservation};
 use crate::runtime::{Runtime, RuntimeError};
 use crate::supervision::ChildId;
 use crate::tree;
@@ -195,7 +196,8 @@ impl Session {
     /// The fact is submitted to the journal; the report says `Pending`. [`Self::emit_confirmed`] waits for the commit.
     ///
     /// # Cancel safety
-    /// Before the first wait is over nothing was emitted; after it, dropping the future withdraws nothing.
+    /// Before the first wait is over nothing was emitted. After it, dropping the future takes nothing back from the journal; the handlers that have not
+    /// ended are dropped, and the emission is counted as undelivered (F-12).
     ///
     /// # Errors
     /// [`EmitError`]. The fact itself is submitted to the journal in every case but [`EmitError::OtherSession`].
@@ -234,8 +236,8 @@ impl Session {
     /// [`EmitError::OtherSession`], [`EmitError::SessionEnded`]: the late fact is journalled and shown to nobody.
     pub fn submit(&self, fact: Signal) -> Result<JournalState, EmitError> {
         self.check(&fact)?;
-        let state = self.0.admission.admit(fact, None, Wants::default());
-        if self.0.admission.has_ended() { Err(EmitError::SessionEnded) } else { Ok(state) }
+        let Admitted { journal, late } = self.0.admission.admit(fact, None, Wants::default());
+        if late { Err(EmitError::SessionEnded) } else { Ok(journal) }
     }
 
     /// As [`Self::submit`], but waits for room in a required journal first: for a source that can be slowed down.
@@ -248,8 +250,8 @@ impl Session {
     pub async fn submit_in_turn(&self, fact: Signal, deadline: Deadline) -> Result<JournalState, EmitError> {
         self.check(&fact)?;
         let mut place = self.0.admission.place(deadline).await;
-        let state = self.0.admission.admit(fact, place.as_mut(), Wants::default());
-        if self.0.admission.has_ended() { Err(EmitError::SessionEnded) } else { Ok(state) }
+        let Admitted { journal, late } = self.0.admission.admit(fact, place.as_mut(), Wants::default());
+        if late { Err(EmitError::SessionEnded) } else { Ok(journal) }
     }
 
     /// Waits until everything submitted before is committed, or counted as lost.
@@ -320,8 +322,8 @@ impl Session {
         self.0.final_losses.get().copied().unwrap_or_else(|| self.0.runtime.ledger().session(self.id()))
     }
 
-    /// Emissions that its subscribers missed, wholly or in part: the observer's port was full, or the observer was degraded or crashed with them. The
-    /// journal did not miss them.
+    /// Emissions that its subscribers missed, wholly or in part: the observer's port was full, the observer was degraded or crashed with them, or
+    /// their emitter went away. The journal did not miss them.
     #[must_use]
     pub fn undelivered(&self) -> u64 {
         self.0.admission.undelivered()
@@ -337,14 +339,20 @@ impl Session {
         self.stop_observer(deadline).await;
         let ledger = self.0.runtime.ledger();
         // Kept for this handle's readers: the ledger forgets a session that has ended once its gaps are written.
-        let _kept_before = self.0.final_losses.set(ledger.session(self.id()));
-        ledger.end_session(self.id());
-        self.0.runtime.forget_session(self.id());
+        if self.0.final_losses.set(ledger.session(self.id())).is_ok() {
+            ledger.end_session(self.id());
+        }
+        self.0.runtime.forget_session(self);
     }
 
     async fn stop_observer(&self, deadline: Deadline) {
         self.0.mailbox.drain();
         self.0.runtime.stop_observer(self.0.observer, deadline).await;
+    }
+
+    /// Whether both are handles on one session, not only on one identity.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     fn check(&self, fact: &Signal) -> Result<(), EmitError> {
@@ -363,17 +371,11 @@ impl Session {
         let admission = &self.0.admission;
         let deadline = confirm_by.unwrap_or_else(|| Deadline::after(REPORT));
         let mut place = admission.place(deadline).await;
-        if admission.has_ended() {
-            admission.admit(fact, place.as_mut(), Wants::default());
-            return Err(EmitError::SessionEnded);
-        }
-        let (report, reported) = oneshot::channel();
         let (confirm, confirmation) = oneshot::channel();
-        let wants = Wants { confirm: confirm_by.map(|_| confirm), report: Some(report) };
-        admission.admit(fact, place.as_mut(), wants);
-        let report = match timeout_at(Deadline::after(REPORT).instant(), reported).await {
-            Ok(Ok(report)) => report,
-            Ok(Err(_)) | Err(_) => return Err(EmitError::Undelivered),
+        let confirm = confirm_by.map(|_| confirm);
+        let report = match admission.depth() {
+            Some(depth) => self.emit_inside(depth + 1, fact, place.as_mut(), confirm).await?,
+            None => self.emit_outside(fact, place.as_mut(), confirm).await?,
         };
         let seq = match confirm_by {
             None => None,
@@ -384,6 +386,42 @@ impl Session {
             }),
         };
         Ok((report, seq))
+    }
+
+    /// Through the observer.
+    async fn emit_outside(
+        &self,
+        fact: Signal,
+        place: Option<&mut Reservation<Request>>,
+        confirm: Option<Confirm>,
+    ) -> Result<DispatchReport, EmitError> {
+        let (report, reported) = oneshot::channel();
+        if self.0.admission.admit(fact, place, Wants { confirm, report: Some(report) }).late {
+            return Err(EmitError::SessionEnded);
+        }
+        match timeout_at(Deadline::after(REPORT).instant(), reported).await {
+            Ok(Ok(report)) => Ok(report),
+            Ok(Err(_)) | Err(_) => Err(EmitError::Undelivered),
+        }
+    }
+
+    /// By a handler of this session, which holds the place of its own emission and waits for no other: a full observer would wait for it (F-14).
+    async fn emit_inside(
+        &self,
+        depth: usize,
+        fact: Signal,
+        place: Option<&mut Reservation<Request>>,
+        confirm: Option<Confirm>,
+    ) -> Result<DispatchReport, EmitError> {
+        let Here { fact, snapshot, admitted, undelivered } = self.0.admission.admit_here(fact, place, confirm);
+        if depth > MAX_DEPTH {
+            return Err(EmitError::TooDeep { limit: MAX_DEPTH });
+        }
+        if admitted.late {
+            undelivered.delivered();
+            return Err(EmitError::SessionEnded);
+        }
+        Ok(deliver(&fact, &snapshot, undelivered, depth).await.with_journal(admitted.journal))
     }
 }
 
@@ -411,6 +449,13 @@ pub enum EmitError {
     /// The observer had no room, crashed with the emission, or is degraded. The journal has the fact; subscribers may have missed it.
     #[error("the observer did not report: subscribers may have missed the fact, the journal has it")]
     Undelivered,
+    /// The handler that emits stands inside as many emissions of its own session as may stand inside one another (F-14). The journal has the fact; nobody
+    /// was shown it.
+    #[error("{limit} emissions of the session stand inside one another: emit from a task of its own instead of from a handler")]
+    TooDeep {
+        /// How many may.
+        limit: usize,
+    },
     /// The fact is not known to be committed.
     #[error("the fact is not known to be committed: {0}")]
     Unrecorded(#[source] Unrecorded),

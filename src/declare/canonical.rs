@@ -28,8 +28,8 @@ use serde::Serialize;
 
 use super::{CanonicalError, Digest};
 
-/// How deep objects and arrays may nest.
-pub const MAX_DEPTH: usize = 128;
+/// How deep objects and arrays may nest. A few levels less than a journal keeps, so that whatever has a digest can stand inside a record.
+pub const MAX_DEPTH: usize = 120;
 
 /// The SHA-256 digest of a value's canonical JSON (I-6): the identity of what was judged.
 ///

@@ -20,7 +20,7 @@ use super::{
 use crate::clock::Deadline;
 use crate::declare::Digest;
 use crate::interception::{Progress, Report};
-use crate::signal::{EmitterRole, Payload, PayloadType, Signal, SignalKind};
+use crate::signal::{EmitterRole, MAX_PAYLOAD_DEPTH, Payload, PayloadType, Signal, SignalKind};
 
 /// An attempt that is under way. It owns the reserved place for its closing fact.
 pub(super) struct Attempt<O: Owner, A: Audit> {
@@ -131,6 +131,9 @@ pub(super) fn fact<O: Owner, A: Audit>(
     record: &impl serde::Serialize,
 ) -> Signal {
     let payload = match contained(|| record::payload(payload_type, record)) {
+        Ok(Ok(payload)) if !payload.nests_within(MAX_PAYLOAD_DEPTH) => {
+            unwritable(&format!("it is nested more than {MAX_PAYLOAD_DEPTH} levels deep"))
+        }
         Ok(Ok(payload)) => payload,
         Ok(Err(error)) => unwritable(&error.to_string()),
         Err(panic) => unwritable(&panic),

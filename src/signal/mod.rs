@@ -14,5 +14,5 @@ pub use error::{InvalidRedaction, PredicateError, SignalError};
 pub use fact::{EmitterRole, Signal, SignalBuilder, SignalSeq, Subject};
 pub use filter::{DeclaredFilter, Filter};
 pub use kind::{LifecycleKind, SignalKind, UserKind};
-pub use payload::{Payload, PayloadType};
+pub use payload::{MAX_PAYLOAD_DEPTH, Payload, PayloadType};
 pub use redact::{MAX_REDACTIONS, RECORD_MEMBER, REDACTED, Redacted, RedactedField, Redactions};

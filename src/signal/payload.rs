@@ -42,6 +42,10 @@ impl PayloadType {
     }
 }
 
+/// The deepest nesting of arrays and objects that a journal keeps: what the JSON reader takes. A fact that could never be read back would stop every
+/// forward reader.
+pub const MAX_PAYLOAD_DEPTH: usize = 127;
+
 /// A payload: one immutable value that every subscriber shares (P-3), with one wire text that is made when first asked for.
 #[derive(Clone)]
 pub struct Payload(Arc<Inner>);
@@ -82,6 +86,12 @@ impl Payload {
         &self.0.value
     }
 
+    /// Whether it has at most so many levels of arrays and objects.
+    #[must_use]
+    pub fn nests_within(&self, levels: usize) -> bool {
+        nested_within(&self.0.value, levels)
+    }
+
     /// The JSON text, made once and shared.
     #[must_use]
     pub fn wire(&self) -> Arc<str> {
@@ -99,5 +109,34 @@ impl fmt::Debug for Payload {
 impl PartialEq for Payload {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || (self.0.shape == other.0.shape && self.0.value == other.0.value)
+    }
+}
+
+/// Whether a value has at most so many levels. It goes no deeper than that, whatever it is given.
+fn nested_within(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else {
+        return !matches!(value, Value::Array(_) | Value::Object(_));
+    };
+    match value {
+        Value::Array(items) => items.iter().all(|item| nested_within(item, below)),
+        Value::Object(members) => members.values().all(|member| nested_within(member, below)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> Value {
+        (0..levels).fold(Value::Null, |inner, _| Value::Array(vec![inner]))
+    }
+
+    /// P-11: what is recorded can be read back. The bound is the reader's own.
+    #[test]
+    fn the_depth_bound_is_what_the_reader_takes() {
+        let readable = |value: &Value| serde_json::from_str::<Value>(&value.to_string()).is_ok();
+        assert!(nested_within(&nested(MAX_PAYLOAD_DEPTH), MAX_PAYLOAD_DEPTH) && readable(&nested(MAX_PAYLOAD_DEPTH)));
+        assert!(!nested_within(&nested(MAX_PAYLOAD_DEPTH + 1), MAX_PAYLOAD_DEPTH) && !readable(&nested(MAX_PAYLOAD_DEPTH + 1)));
     }
 }

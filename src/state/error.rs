@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::payload::{MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
+use super::payload::MAX_PAYLOAD_BYTES;
 use crate::id::{AttemptId, OperationId, SessionId, SignalId};
-use crate::signal::{LifecycleKind, SignalSeq};
+use crate::signal::{LifecycleKind, MAX_PAYLOAD_DEPTH, SignalSeq};
 
 /// Why one write of a group was not recorded. The other writes of the group are not touched by it.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -26,7 +26,7 @@ pub use instance::{
     DeathEvidence, ExecutorIdentity, InstanceIdentity, InstanceVerdict, ProcessSeen, RuntimeInstance, UnknownBecause, judge,
 };
 pub use memory::MemoryStore;
-pub use payload::{INLINE_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
+pub use payload::{INLINE_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES};
 pub use port::{Appended, JournalReader, JournalWrite, JournalWriter, Store};
 pub use process::Here;
 pub use read::{

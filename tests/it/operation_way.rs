@@ -3,6 +3,7 @@
 mod audit;
 mod cases;
 mod permits;
+mod succession;
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -461,6 +461,91 @@ async fn handlers_may_emit_on_their_own_session() {
     down(runtime).await;
 }
 
+/// F-14: also while the observer's port is full and every place is taken; and past the bound of depth the handler gets a typed error.
+#[tokio::test]
+async fn a_handler_emits_also_while_the_observer_is_full() {
+    let (runtime, session) = recording().await;
+    let own = Arc::new(OnceLock::<Session>::new());
+    let deepest = Arc::new(AtomicU64::new(0));
+    let handler = {
+        let (own, deepest) = (Arc::clone(&own), Arc::clone(&deepest));
+        Subscriber::declared_async("deeper", move |fact: Arc<Signal>| {
+            let (own, deepest) = (Arc::clone(&own), Arc::clone(&deepest));
+            async move {
+                let session = own.get().expect("it is open");
+                let at = number(&fact);
+                if at == 0 {
+                    // Nobody yields in between: the port is full from here on.
+                    while session.undelivered() == 0 {
+                        session.submit(note(session, 1_000)).unwrap();
+                    }
+                }
+                if at < 1_000 {
+                    match session.emit(note(session, at + 1)).await {
+                        Ok(_) => {}
+                        Err(EmitError::TooDeep { limit }) => deepest.store(limit as u64, Ordering::SeqCst),
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            }
+        })
+    };
+    let _registered = session.observe(handler).unwrap();
+    own.set(session.clone()).ok().unwrap();
+    assert!(session.emit(note(&session, 0)).await.unwrap().all_returned());
+    assert_eq!(deepest.load(Ordering::SeqCst), 64);
+    let recorded = facts(&runtime, &session).await;
+    let noted: Vec<_> = recorded.iter().map(|recorded| number(&recorded.signal)).filter(|at| *at < 1_000).collect();
+    assert_eq!(noted, (0..=65).collect::<Vec<_>>(), "the one too deep is on record too");
+    down(runtime).await;
+}
+
+/// F-12, F-16: an emission whose emitter goes away drops its handlers, is counted, and keeps its place in the journal.
+#[tokio::test]
+async fn an_emission_goes_with_its_emitter() {
+    struct Dropped(Latch);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.open();
+        }
+    }
+    let (runtime, session) = recording().await;
+    let (begun, dropped) = (Latch::new(), Latch::new());
+    let hangs = {
+        let (begun, dropped) = (begun.clone(), dropped.clone());
+        Subscriber::declared_async("hangs", move |_: Arc<Signal>| {
+            begun.open();
+            let held = Dropped(dropped.clone());
+            async move {
+                let _held = held;
+                std::future::pending::<()>().await;
+            }
+        })
+    };
+    let _registered = session.observe(hangs).unwrap();
+    tokio::select! {
+        biased;
+        _ = session.emit(note(&session, 0)) => panic!("the handler never ends"),
+        () = begun.passed() => {}
+    }
+    dropped.passed().await;
+    assert_eq!(session.undelivered(), 1);
+    assert_eq!(facts(&runtime, &session).await.len(), 1);
+    down(runtime).await;
+}
+
+/// A session that ends twice does not take the identity from the one that has it by now.
+#[tokio::test]
+async fn a_second_end_is_not_the_end_of_another_session() {
+    let (runtime, first) = recording().await;
+    first.end(soon()).await;
+    let second = runtime.session(session_id("s")).open().await.unwrap();
+    first.end(soon()).await;
+    assert!(runtime.find_session(second.id()).is_some());
+    assert!(runtime.session(session_id("s")).open().await.is_err(), "the identity is taken");
+    down(runtime).await;
+}
+
 /// No process-global state: runtimes of one process, with sessions of one name, see nothing of one another, and the end of one is not the end of another.
 #[tokio::test]
 async fn runtimes_of_one_process_do_not_see_each_other() {

@@ -118,7 +118,8 @@ fn start_thread(
             }
         }
         let _gone = opened.send(Ok(()));
-        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left }.run();
+        let number = health.begin_writer();
+        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left, number, passed: 0 }.run();
         let _gone = done.send(());
     };
     std::thread::Builder::new().name("tipstaff-journal".to_owned()).spawn(work).map(drop)

@@ -1,10 +1,11 @@
 //! The runtime's handle on its journal.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tipstaff_core::clock::Deadline;
+use tipstaff_core::dispatch::JournalState;
 use tipstaff_core::observation::{LossLedger, LossReason};
 use tipstaff_core::operation::{AuditUnavailable, Unrecorded};
 use tipstaff_core::signal::Signal;
@@ -14,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 use super::request::{Confirm, Entry, Request};
-use crate::port::{Port, Reservation, ReserveError};
+use crate::port::{Admission, Port, Reservation, ReserveError, SendError};
 
 /// The journal of one runtime. Cheap to clone.
 #[derive(Clone)]
@@ -68,20 +69,31 @@ impl Journal {
         })
     }
 
-    /// Submits a fact into a reserved place, or tries without one. What is not admitted is counted.
-    pub(crate) fn submit(&self, fact: Arc<Signal>, place: Option<&mut Reservation<Request>>, confirm: Option<Confirm>) {
+    /// Submits a fact into a reserved place, or tries without one. What is not admitted is counted, and the answer says so.
+    pub(crate) fn submit(
+        &self,
+        fact: Arc<Signal>,
+        place: Option<&mut Reservation<Request>>,
+        confirm: Option<Confirm>,
+    ) -> JournalState {
         let request = Request::Append(Entry::new(fact, confirm, self.ledger.clone(), self.health.clone()));
         let sent = match place {
             Some(place) => place.send(request),
             None => self.port.try_send(request),
         };
-        if let Err(refused) = sent {
-            let reason =
-                if matches!(refused, crate::port::SendError::Closed(_)) { LossReason::StoreAbsent } else { LossReason::NoRoom };
-            if let Request::Append(entry) = refused.into_message() {
-                entry.lost(reason, Unrecorded::Refused { reason: "the journal's port took no more facts".to_owned() });
+        let refused = match sent {
+            Ok(Admission::Queued | Admission::EvictedOldest) => return JournalState::Pending,
+            // Dropped where it was taken, it has counted itself.
+            Ok(Admission::DroppedNewest | Admission::Coalesced | Admission::Answered) => {
+                return JournalState::Unconfirmed(LossReason::Unconfirmed.as_str());
             }
+            Err(refused) => refused,
+        };
+        let reason = if matches!(refused, SendError::Closed(_)) { LossReason::StoreAbsent } else { LossReason::NoRoom };
+        if let Request::Append(entry) = refused.into_message() {
+            entry.lost(reason, Unrecorded::Refused { reason: "the journal's port took no more facts".to_owned() });
         }
+        JournalState::Unconfirmed(reason.as_str())
     }
 
     /// Waits until everything submitted before is settled: committed, or counted as lost.
@@ -114,6 +126,8 @@ struct Inner {
     reason: Mutex<String>,
     /// The closing facts that were lost (I-17). Held for one push or one look.
     owed: Mutex<VecDeque<Arc<Signal>>>,
+    /// The number of the newest writer thread.
+    newest: AtomicU64,
 }
 
 impl Health {
@@ -144,14 +158,32 @@ impl Health {
         }
     }
 
-    /// The oldest lost closing fact whose attempt has no end yet. It stays first until [`Self::end_paid`]: only the writer takes it away.
+    /// How many attempts are owed an end now.
+    pub(crate) fn owed_now(&self) -> usize {
+        self.owed().len()
+    }
+
+    /// The oldest lost closing fact whose attempt has no end yet. It stays first until [`Self::end_paid`]: only a writer takes it away.
     pub(crate) fn first_owed(&self) -> Option<Arc<Signal>> {
         self.owed().front().cloned()
     }
 
-    /// The attempt of the oldest has an end.
-    pub(crate) fn end_paid(&self) {
-        self.owed().pop_front();
+    /// The attempt of this one, the oldest, has an end. A writer that is being superseded may have said so already.
+    pub(crate) fn end_paid(&self, lost: &Arc<Signal>) {
+        let mut owed = self.owed();
+        if owed.front().is_some_and(|first| Arc::ptr_eq(first, lost)) {
+            owed.pop_front();
+        }
+    }
+
+    /// A writer thread begins to serve: its number. Those before it are superseded.
+    pub(crate) fn begin_writer(&self) -> u64 {
+        self.0.newest.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Whether no later writer thread has begun.
+    pub(crate) fn is_newest(&self, writer: u64) -> bool {
+        self.0.newest.load(Ordering::Acquire) == writer
     }
 
     fn owed(&self) -> std::sync::MutexGuard<'_, VecDeque<Arc<Signal>>> {

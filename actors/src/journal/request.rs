@@ -55,8 +55,8 @@ impl Entry {
     fn count(&mut self, reason: LossReason) {
         if !std::mem::replace(&mut self.settled, true) {
             self.ledger.record(self.fact.session(), reason, self.fact.occurred_at(), Lost::ONE);
-            // What the store refused for its content has an end already, or cannot have one.
-            if reason != LossReason::Refused && self.fact.kind().lifecycle().is_some_and(LifecycleKind::closes_operation) {
+            // Also one that the store refused for its content: unless its attempt has an end, that one is as open as any other.
+            if self.fact.kind().lifecycle().is_some_and(LifecycleKind::closes_operation) {
                 self.health.owe_end(Arc::clone(&self.fact));
             }
             tracing::warn!(target: telemetry::JOURNAL, session = %self.fact.session(), kind = %self.fact.kind(), reason = reason.as_str(), "a fact is lost");

@@ -5,6 +5,7 @@
 //! | requests            | commits them as one group, answers each, then looks again                   |
 //! | nothing for a while | writes owed gaps and ends, notes that it is alive, folds the write-ahead log          |
 //! | a closed port       | closes the record of its instance and ends                                  |
+//! | a newer thread      | ends; the instance lives on in the newer one                                |
 //!
 //! | the store says         | the facts of the group                                                        |
 //! |------------------------|-------------------------------------------------------------------------------|
@@ -42,6 +43,10 @@ pub(super) struct WriterThread {
     pub(super) ledger: LossLedger,
     pub(super) reader: Arc<dyn JournalReader>,
     pub(super) left: Left,
+    /// Its number among the writer threads of this runtime.
+    pub(super) number: u64,
+    /// How many of the oldest owed ends were owed before the queue was last seen empty: their proposals are settled.
+    pub(super) passed: usize,
 }
 
 impl WriterThread {
@@ -51,28 +56,40 @@ impl WriterThread {
             self.commit(Hand::new(group, None));
         }
         loop {
+            let owed = self.health.owed_now();
             match self.mailbox.next(QUIET) {
                 Next::Message(first) => {
-                    let (entries, barriers) = self.gather(first);
+                    let (entries, barriers, emptied) = self.gather(first);
+                    if emptied {
+                        self.passed = owed;
+                    }
                     self.commit(Hand::new(entries, Some(self.left.clone())));
                     barriers.into_iter().for_each(|barrier| {
                         // Whoever waited may have gone.
                         let _unheard = barrier.send(());
                     });
                 }
-                Next::TimedOut => self.use_the_quiet(),
+                Next::TimedOut => {
+                    self.passed = owed;
+                    self.use_the_quiet();
+                }
                 Next::Closed => break,
             }
         }
+        // A superseded thread must not say that the instance has ended: others would close its open attempts under its hands.
+        if !self.health.is_newest(self.number) {
+            return;
+        }
+        self.passed = self.health.owed_now();
         self.write_gaps();
         if let Err(error) = self.writer.end() {
             tracing::warn!(target: telemetry::JOURNAL, %error, "the record of this instance was not closed; recovery will judge it by its process");
         }
     }
 
-    /// What is queued now, up to the bounds of a group.
-    fn gather(&mut self, first: Request) -> (Vec<Entry>, Vec<oneshot::Sender<()>>) {
-        let (mut entries, mut barriers, mut bytes) = (Vec::new(), Vec::new(), 0);
+    /// What is queued now, up to the bounds of a group, and whether that was all.
+    fn gather(&mut self, first: Request) -> (Vec<Entry>, Vec<oneshot::Sender<()>>, bool) {
+        let (mut entries, mut barriers, mut bytes, mut full) = (Vec::new(), Vec::new(), 0, false);
         let mut next = Some(first);
         while let Some(request) = next {
             match request {
@@ -82,10 +99,10 @@ impl WriterThread {
                 }
                 Request::Barrier(done) => barriers.push(done),
             }
-            let full = entries.len() >= MAX_GROUP || bytes >= MAX_GROUP_BYTES;
+            full = entries.len() >= MAX_GROUP || bytes >= MAX_GROUP_BYTES;
             next = if full { None } else { self.mailbox.try_next() };
         }
-        (entries, barriers)
+        (entries, barriers, !full)
     }
 
     fn commit(&mut self, hand: Hand) {
@@ -162,27 +179,28 @@ impl WriterThread {
     fn close_owed(&mut self) {
         while let Some(lost) = self.health.first_owed() {
             match self.close_as_ambiguous(&lost) {
-                Ok(true) => self.health.end_paid(),
+                Ok(true) => {
+                    self.health.end_paid(&lost);
+                    self.passed = self.passed.saturating_sub(1);
+                }
                 // It stays owed, also when the store panics here.
                 Ok(false) | Err(_) => return,
             }
         }
     }
 
-    /// Whether the attempt has an end now.
+    /// Whether nothing is owed to the attempt any more.
     fn close_as_ambiguous(&mut self, lost: &Signal) -> Result<bool, StoreError> {
-        if !self.is_open(lost)? {
-            return Ok(true);
+        let (Some(operation), Some(attempt)) = (lost.operation(), lost.attempt()) else { return Ok(true) };
+        match self.reader.attempt(operation, attempt)? {
+            // Its proposal may be in the queue still, behind which its end was lost: until that is settled, nobody knows whether an end is owed.
+            None => return Ok(self.passed > 0),
+            Some(row) if row.closed.is_some() || row.proposed.is_none() => return Ok(true),
+            Some(_open) => {}
         }
         let answers = self.writer.commit(&[JournalWrite::Append(Arc::new(ambiguous(lost)))])?;
         // Any other refusal means that the attempt has its end.
         Ok(!answers.iter().any(|answer| matches!(answer, Err(AppendError::Unavailable(_)))))
-    }
-
-    fn is_open(&self, closing: &Signal) -> Result<bool, StoreError> {
-        let (Some(operation), Some(attempt)) = (closing.operation(), closing.attempt()) else { return Ok(false) };
-        let row = self.reader.attempt(operation, attempt)?;
-        Ok(row.is_some_and(|row| row.proposed.is_some() && row.closed.is_none()))
     }
 
     fn use_the_quiet(&mut self) {

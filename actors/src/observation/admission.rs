@@ -9,25 +9,25 @@
 //! A proposal under a required audit is refused instead of waiting for a gap (P-10): see [`SessionAudit`](super::SessionAudit).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tipstaff_core::clock::{Clock, Deadline, Timestamp};
-use tipstaff_core::dispatch::{DispatchReport, JournalState, Registry};
+use tipstaff_core::dispatch::{DispatchReport, JournalState, Registry, Snapshot};
 use tipstaff_core::id::SessionId;
 use tipstaff_core::observation::RecentFacts;
 use tipstaff_core::operation::AuditMode;
 use tipstaff_core::signal::{Redactions, Signal};
 use tokio::sync::oneshot;
 
-use super::{Emission, Undelivered};
+use super::{Emission, Undelivered, Within};
 use crate::journal::{Confirm, Journal, Request};
 use crate::port::{Port, Reservation};
 
 /// One session's way in. All emitters of the session share it.
 pub(crate) struct Admission {
     parts: AdmissionParts,
-    /// Held for the critical section only: number, journal, observer. Never across an await.
-    order: Mutex<u64>,
+    /// Held for the critical section only: journal, ring, observer. Never across an await, and no user code runs under it.
+    order: Mutex<()>,
     ended: AtomicBool,
     /// Emissions that subscribers missed; the journal did not.
     undelivered: Arc<AtomicU64>,
@@ -48,7 +48,7 @@ pub(crate) struct AdmissionParts {
 
 impl Admission {
     pub(crate) fn new(parts: AdmissionParts) -> Self {
-        Self { parts, order: Mutex::new(0), ended: AtomicBool::new(false), undelivered: Arc::default() }
+        Self { parts, order: Mutex::default(), ended: AtomicBool::new(false), undelivered: Arc::default() }
     }
 
     pub(crate) fn parts(&self) -> &AdmissionParts {
@@ -73,6 +73,8 @@ impl Admission {
 
     /// From now on emissions are late: journalled, and shown to nobody (F-23).
     pub(crate) fn end(&self) {
+        // Under the order: each fact is either before the end or late, and its emitter is told which.
+        let _order = self.order();
         self.ended.store(true, Ordering::Release);
     }
 
@@ -92,26 +94,77 @@ impl Admission {
     ///
     /// # Ordering
     /// The journal's order of a session is the order in which its emitters pass here, and the order in which the observer begins them.
-    pub(crate) fn admit(&self, fact: Signal, place: Option<&mut Reservation<Request>>, wants: Wants) -> JournalState {
-        let fact = Arc::new(self.parts.redactions.redact(fact));
-        let journal = if self.parts.journal.is_some() { JournalState::Pending } else { JournalState::Off };
-        let mut number = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        *number += 1;
-        if let Some(to) = &self.parts.journal {
-            to.submit(Arc::clone(&fact), place, wants.confirm);
-        }
-        if let Some(ring) = &self.parts.ring {
-            ring.push(Arc::clone(&fact));
-        }
-        let snapshot = self.parts.registry.snapshot();
-        if self.has_ended() || (snapshot.is_empty() && wants.report.is_none()) {
-            return journal;
+    pub(crate) fn admit(&self, fact: Signal, place: Option<&mut Reservation<Request>>, wants: Wants) -> Admitted {
+        let Wants { confirm, report } = wants;
+        let (fact, snapshot) = self.entering(fact);
+        let _order = self.order();
+        let admitted = self.record(&fact, place, confirm);
+        if admitted.late || (snapshot.is_empty() && report.is_none()) {
+            return admitted;
         }
         let undelivered = Undelivered::counted_by(&self.undelivered);
+        let emission = Emission { fact, snapshot: snapshot.clone(), journal: admitted.journal, report, undelivered };
         // What the port does not keep counts itself where it is dropped.
-        let _kept = self.parts.observer.try_send(Emission { fact, snapshot, journal, report: wants.report, undelivered });
-        journal
+        let _kept = self.parts.observer.try_send(emission);
+        admitted
     }
+
+    /// Admits a fact that its emitter fans out itself: a handler that emits on its own session has its emission's place and needs no other (F-14).
+    ///
+    /// # Ordering
+    /// As [`Self::admit`].
+    pub(crate) fn admit_here(&self, fact: Signal, place: Option<&mut Reservation<Request>>, confirm: Option<Confirm>) -> Here {
+        let (fact, snapshot) = self.entering(fact);
+        let admitted = {
+            let _order = self.order();
+            self.record(&fact, place, confirm)
+        };
+        Here { fact, snapshot, admitted, undelivered: Undelivered::counted_by(&self.undelivered) }
+    }
+
+    /// How deep the handler that runs now stands in emissions of this session; `None` for everybody else.
+    pub(crate) fn depth(&self) -> Option<usize> {
+        Within::depth_of(&self.undelivered)
+    }
+
+    /// The fact as it may be stored and shown, and who sees it. The snapshot is taken before the order and outlives it: whoever drops the last one
+    /// drops handlers, whose destructors are user code and may emit.
+    fn entering(&self, fact: Signal) -> (Arc<Signal>, Snapshot<Signal>) {
+        (Arc::new(self.parts.redactions.redact(fact)), self.parts.registry.snapshot())
+    }
+
+    fn order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Under the order: to the journal and to the ring.
+    fn record(&self, fact: &Arc<Signal>, place: Option<&mut Reservation<Request>>, confirm: Option<Confirm>) -> Admitted {
+        let journal = match &self.parts.journal {
+            Some(to) => to.submit(Arc::clone(fact), place, confirm),
+            None => JournalState::Off,
+        };
+        if let Some(ring) = &self.parts.ring {
+            ring.push(Arc::clone(fact));
+        }
+        Admitted { journal, late: self.has_ended() }
+    }
+}
+
+/// What became of a fact at its admission.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Admitted {
+    /// What is known of its row.
+    pub(crate) journal: JournalState,
+    /// It came after the session's end: nobody is shown it (F-23).
+    pub(crate) late: bool,
+}
+
+/// A fact that its emitter fans out itself.
+pub(crate) struct Here {
+    pub(crate) fact: Arc<Signal>,
+    pub(crate) snapshot: Snapshot<Signal>,
+    pub(crate) admitted: Admitted,
+    pub(crate) undelivered: Undelivered,
 }
 
 /// What the emitter of a fact waits for.

@@ -7,7 +7,7 @@ mod admission;
 mod audit;
 mod observer;
 
-pub(crate) use admission::{Admission, AdmissionParts, Wants};
+pub(crate) use admission::{Admission, AdmissionParts, Admitted, Here, Wants};
 pub use audit::SessionAudit;
-pub(crate) use observer::{Emission, Observer, Undelivered};
+pub(crate) use observer::{Emission, MAX_DEPTH, Observer, Undelivered, Within, deliver};
 pub use tipstaff_core::observation::*;

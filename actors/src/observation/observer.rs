@@ -17,6 +17,47 @@ use crate::port::{Context, Doorbell, Handler, HandlerError};
 /// Emissions of one session that run at the same time (F-24).
 pub(crate) const MAX_IN_FLIGHT: usize = 1024;
 
+/// Emissions of one session that may stand inside one another: handlers that emit and await the report (F-14).
+pub(crate) const MAX_DEPTH: usize = 64;
+
+tokio::task_local! {
+    /// The emission whose handlers run now.
+    static WITHIN: Within;
+}
+
+/// Where the handlers that run now stand: in an emission of this session, so deep. A task that a handler starts stands nowhere.
+#[derive(Clone)]
+pub(crate) struct Within {
+    /// The session, by the address of its counter.
+    session: Arc<AtomicU64>,
+    depth: usize,
+}
+
+impl Within {
+    /// How deep the caller stands in emissions of the session with this counter.
+    pub(crate) fn depth_of(session: &Arc<AtomicU64>) -> Option<usize> {
+        WITHIN.try_with(|within| Arc::ptr_eq(&within.session, session).then_some(within.depth)).ok().flatten()
+    }
+}
+
+/// Fans a fact out, so deep inside other emissions of its session. Dropped before its end, the emission counts itself as undelivered.
+pub(crate) async fn deliver(
+    fact: &Arc<Signal>,
+    snapshot: &Snapshot<Signal>,
+    undelivered: Undelivered,
+    depth: usize,
+) -> DispatchReport {
+    let report = match &undelivered.0 {
+        Some(session) => {
+            let within = Within { session: Arc::clone(session), depth };
+            WITHIN.scope(within, fan_out(snapshot, fact, None)).await
+        }
+        None => fan_out(snapshot, fact, None).await,
+    };
+    undelivered.delivered();
+    report
+}
+
 /// A fact and who is to see it.
 pub(crate) struct Emission {
     pub(crate) fact: Arc<Signal>,
@@ -27,8 +68,8 @@ pub(crate) struct Emission {
     pub(crate) undelivered: Undelivered,
 }
 
-/// Counts an emission as undelivered unless it was fanned out to its end: whichever way it is lost, on a full port, with a degraded observer or in a
-/// crash, it counts itself.
+/// Counts an emission as undelivered unless it was fanned out to its end: whichever way it is lost, on a full port, with a degraded observer, with its
+/// emitter or in a crash, it counts itself.
 pub(crate) struct Undelivered(Option<Arc<AtomicU64>>);
 
 impl Undelivered {
@@ -36,7 +77,7 @@ impl Undelivered {
         Self(Some(Arc::clone(counter)))
     }
 
-    fn delivered(mut self) {
+    pub(crate) fn delivered(mut self) {
         self.0 = None;
     }
 }
@@ -84,12 +125,19 @@ impl Handler for Observer {
             let _place = place;
             doors.pass(CrashPoint::ObserverBeforeFanOut);
             let Emission { fact, snapshot, journal, report, undelivered } = emission;
-            let done = fan_out(&snapshot, &fact, None).await.with_journal(journal);
-            undelivered.delivered();
-            if let Some(report) = report {
-                // The emitter may have gone: the fact was emitted all the same.
-                let _unheard = report.send(done);
-            }
+            let delivery = deliver(&fact, &snapshot, undelivered, 0);
+            let Some(mut report) = report else {
+                let _nobody_waits = delivery.await;
+                return;
+            };
+            let done = tokio::select! {
+                biased;
+                // The emitter went away: what is in flight is cancelled with it, and nothing is begun (F-12).
+                () = report.closed() => return,
+                done = delivery => done,
+            };
+            // The emitter may have gone at this very moment.
+            let _unheard = report.send(done.with_journal(journal));
         });
         Ok(())
     }

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use super::suite::{Case, Outcome, Setting, about, append, at, fact, id, one, refused, rows};
 use crate::id::{AttemptId, InvocationId, OperationId, SignalId};
-use crate::signal::{EmitterRole, LifecycleKind, Payload, PayloadType, Signal, SignalKind, SignalSeq, Subject};
-use crate::state::{AppendError, Appended, Gap, GapReason, INLINE_PAYLOAD_BYTES, JournalWrite, MAX_PAYLOAD_DEPTH};
+use crate::signal::{
+    EmitterRole, LifecycleKind, MAX_PAYLOAD_DEPTH, Payload, PayloadType, Signal, SignalKind, SignalSeq, Subject,
+};
+use crate::state::{AppendError, Appended, Gap, GapReason, INLINE_PAYLOAD_BYTES, JournalWrite};
 
 pub(super) const CASES: &[(&str, Case)] = &[
     ("positions start at one and have no gaps (L-21)", positions_have_no_gaps),

@@ -379,3 +379,64 @@ async fn a_sink_that_cannot_come_back_denies_every_proposal() {
     assert!(session.losses().all().facts >= 2, "counted, not silent");
     down(runtime).await;
 }
+
+/// P-9, F-16: an end that is lost while its proposal still waits in the queue is owed until that proposal is on record; and the emitter of a fact that the
+/// full journal did not take is told so.
+#[tokio::test]
+async fn an_end_that_overtook_its_proposal_is_owed_to_it() {
+    let (store, faults) = memory();
+    let two = std::num::NonZeroUsize::new(2).unwrap();
+    let runtime = Runtime::builder().store(store).journal_capacity(two).spawn().await.unwrap();
+    let session = runtime.session(session_id("s")).audit(AuditMode::BestEffort).open().await.unwrap();
+    faults.always(FaultPoint::AppendBeforeCommit, FaultAction::Hold);
+    session.submit(note(&session, 0)).unwrap();
+    while faults.reached(FaultPoint::AppendBeforeCommit) == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The writer holds the first; of two places one is free for the proposal, none for its end.
+    assert_eq!(session.submit(note(&session, 1)).unwrap(), JournalState::Pending);
+    assert!(session.perform(call("write"), done).await.result().is_some());
+    assert_eq!(session.submit(note(&session, 2)).unwrap(), JournalState::Unconfirmed("no_room"));
+    assert_eq!(session.losses().of(LossReason::NoRoom).facts, 2);
+    faults.clear(FaultPoint::AppendBeforeCommit);
+
+    let bound = soon();
+    while runtime.reader().unwrap().summary(None).unwrap().open_proposals > 0
+        || !kinds(&facts(&runtime, &session).await).contains(&"operation_ambiguous")
+    {
+        assert!(!bound.has_passed(), "its end is paid");
+        tokio::task::yield_now().await;
+    }
+    let recorded = facts(&runtime, &session).await;
+    let ends: Vec<_> = kinds(&recorded).into_iter().filter(|kind| kind.starts_with("operation_")).collect();
+    assert_eq!(ends, ["operation_proposed", "operation_ambiguous"]);
+    down(runtime).await;
+}
+
+/// P-2, P-9: arguments that are nested as deep as a model likes are either denied or on record whole; no depth slips past the audit, and none leaves an
+/// attempt without its end.
+#[tokio::test]
+async fn no_nesting_slips_past_the_audit() {
+    let disk = disk();
+    let (runtime, session) = up(disk.store.clone(), []).await;
+    let mut denied = 0;
+    for depth in 110..=132 {
+        let arguments = (0..depth).fold(json!("deep"), |inner, _| json!([inner]));
+        let operation = Operation::new(ToolCall::new("write", arguments.clone()));
+        let id = operation.id().clone();
+        let answer = session.perform(operation, done).await;
+        let recorded = facts_of(&runtime, &session, &id).await;
+        let found = kinds(&recorded);
+        if let Some(denial) = answer.denial() {
+            denied += 1;
+            assert_eq!(denial.cause, DenialCause::ContextInvalid, "{depth}");
+            assert_eq!(found, ["operation_proposed", "operation_denied"], "{depth}");
+        } else {
+            assert_eq!(found, ["operation_proposed", "operation_completed"], "{depth}");
+            assert_eq!(payload(&recorded[0])["context"]["arguments"], arguments, "{depth}");
+        }
+    }
+    assert!((1..23).contains(&denied), "both sides of the bound: {denied}");
+    assert!(session.losses().is_none());
+    down(runtime).await;
+}

@@ -271,3 +271,27 @@ mod owners_of_ones_own {
         down(runtime).await;
     }
 }
+
+/// P-14: a permit whose proposer goes away when the ruling is on its way is dropped with the ruling: its place comes back, and no list says that it is open.
+#[tokio::test]
+async fn a_permit_that_nobody_hears_is_not_open() {
+    let runtime = Runtime::builder().store(MemoryStore::new()).action_bounds(bounds(8, 8, 1)).spawn().await.unwrap();
+    let session = runtime.session(session_id("s")).open().await.unwrap();
+    let proposed = session.propose(call("one")).await.unwrap();
+    {
+        let mut ruling = std::pin::pin!(session.authorize(proposed));
+        assert!(futures::poll!(&mut ruling).is_pending());
+        while runtime.open_permits().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        // The ruling is sent or about to be; its proposer never looks.
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert!(runtime.open_permits().is_empty(), "dropped unheard");
+    let answer = session.perform(call("two"), done).await;
+    assert_eq!(answer.result(), Some(&json!("done")), "its place came back");
+    assert!(runtime.open_permits().is_empty());
+    down(runtime).await;
+}
