@@ -19,7 +19,7 @@
 //! | `tipstaff::journal`        | error | the queue was not written within the time of an orderly stop       |                                         |
 //! | `tipstaff::journal`        | warn  | the record of this instance was not closed                         | `error`                                 |
 //! | `tipstaff::journal`        | debug | recovery closed what dead instances left open (P-9)                | `recovered`                             |
-//! | `tipstaff::journal`        | debug | upkeep in the quiet failed and is tried again                      | `what`, `error`                         |
+//! | `tipstaff::journal`        | debug | upkeep failed and is tried again                                   | `what`, `error`                         |
 //! | `tipstaff::port`           | warn  | a wait on a port is long; both ends are named                      | `port`, `waiter`, `waited`              |
 //! | `tipstaff::port`           | error | a handler would wait for its own port; refused at once             | `port`, `what`                          |
 //! | `tipstaff::port`           | error | messages with a key are set aside as poison                        | `port`, `key`                           |

@@ -96,7 +96,7 @@ impl SessionBuilder {
     /// to, [`RuntimeError::Register`] when two subscribers share a name, [`RuntimeError::Supervision`] when the runtime is stopping.
     ///
     /// # Cancel safety
-    /// Dropping the future may leave the session's observer starting; open the session again to own it.
+    /// Dropping the future may leave an observer without a session, idle until the runtime stops. The identity stays free.
     pub async fn open(self) -> Result<Session, RuntimeError> {
         let Self { runtime, id, audit, ring, redactions, subscribers } = self;
         let journal = runtime.journal();

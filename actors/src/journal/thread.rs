@@ -14,7 +14,7 @@
 //! | nothing: it panicked   | are left to the next writer, which writes them once more, then counted       |
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tipstaff_core::id::{SessionId, SignalId};
 use tipstaff_core::observation::{GapRecord, LossLedger, LossReason, Lost};
@@ -34,6 +34,8 @@ const MAX_GROUP: usize = 1024;
 const MAX_GROUP_BYTES: usize = 1024 * 1024;
 /// How long the thread waits for work before it uses the quiet: an idle poll costs one wake-up.
 const QUIET: Duration = Duration::from_millis(500);
+/// How often a thread without quiet notes that its instance is alive.
+const SEEN_EVERY: Duration = Duration::from_secs(5);
 
 /// The state of the thread.
 pub(super) struct WriterThread {
@@ -55,6 +57,7 @@ impl WriterThread {
         for group in self.left.take() {
             self.commit(Hand::new(group, None));
         }
+        let mut seen = Instant::now();
         loop {
             let owed = self.health.owed_now();
             match self.mailbox.next(QUIET) {
@@ -68,10 +71,15 @@ impl WriterThread {
                         // Whoever waited may have gone.
                         let _unheard = barrier.send(());
                     });
+                    if seen.elapsed() >= SEEN_EVERY {
+                        self.upkeep("touch", |writer| writer.touch());
+                        seen = Instant::now();
+                    }
                 }
                 Next::TimedOut => {
                     self.passed = owed;
                     self.use_the_quiet();
+                    seen = Instant::now();
                 }
                 Next::Closed => break,
             }
@@ -166,7 +174,9 @@ impl WriterThread {
                     taken.written();
                     self.health.accepted();
                 }
-                Ok(_) | Err(_) => {
+                // The store refuses this session's gaps alone: those of others are not held back by it.
+                Ok(_) => taken.put_back(),
+                Err(_) => {
                     taken.put_back();
                     return;
                 }
@@ -205,10 +215,13 @@ impl WriterThread {
 
     fn use_the_quiet(&mut self) {
         self.write_gaps();
-        for (what, done) in [("touch", self.writer.touch()), ("checkpoint", self.writer.checkpoint_when_idle())] {
-            if let Err(error) = done {
-                tracing::debug!(target: telemetry::JOURNAL, what, %error, "upkeep in the quiet failed; it is tried again");
-            }
+        self.upkeep("touch", |writer| writer.touch());
+        self.upkeep("checkpoint", |writer| writer.checkpoint_when_idle());
+    }
+
+    fn upkeep(&mut self, what: &'static str, work: fn(&mut dyn JournalWriter) -> Result<(), StoreError>) {
+        if let Err(error) = work(&mut *self.writer) {
+            tracing::debug!(target: telemetry::JOURNAL, what, %error, "upkeep failed; it is tried again");
         }
     }
 }

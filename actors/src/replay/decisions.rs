@@ -19,7 +19,7 @@ use tipstaff_core::signal::{LifecycleKind, Signal, SignalKind, SignalSeq};
 use tipstaff_core::state::{JournalReader, PageLimit, ReadFilter, Recorded, StoreError};
 
 use super::driver::MAX_TRIES;
-use super::facts::attempt_of;
+use super::facts::{attempt_of, is_own_end};
 use super::shown;
 use crate::guards::{GUARD, REWRITER};
 
@@ -324,7 +324,7 @@ impl Iterator for Decisions<'_> {
 /// An attempt that a killed or broken-off replay left: the next replay tries the call again.
 fn is_no_decision(fact: &Signal) -> bool {
     let left = [LifecycleKind::OperationAbandoned, LifecycleKind::OperationCancelled];
-    fact.role().as_str() == "recovery" || fact.kind().lifecycle().is_some_and(|kind| left.contains(&kind))
+    !is_own_end(fact) || fact.kind().lifecycle().is_some_and(|kind| left.contains(&kind))
 }
 
 /// The decision of a closing fact, by the table at the top, and the step of the report that made it.

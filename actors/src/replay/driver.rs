@@ -104,18 +104,12 @@ impl Replay {
             open: HashMap::new(),
             order: VecDeque::new(),
         };
-        let mut events = 0;
-        while let Some(event) = reader.next() {
-            let line = run.event(event?, reader.counts()).await?;
-            events += 1;
-            if events % CONFIRM_EVERY == 0 {
-                session.settled(Deadline::after(PATIENCE)).await?;
-                heard(line);
-            }
-        }
-        session.settled(Deadline::after(PATIENCE)).await?;
+        let read = run.through(&mut reader, &mut heard).await;
+        // Calls that were open are abandoned, and so recorded, before the session ends: on every way out.
+        drop(run);
         let lost = session.losses().all().facts;
         session.end(Deadline::after(PATIENCE)).await;
+        read?;
         Ok(Replayed {
             session: id,
             thread,
@@ -147,6 +141,20 @@ struct Run {
 }
 
 impl Run {
+    /// Takes every event, and waits now and then, and at the end, until what was submitted is settled.
+    async fn through<R: Read>(&mut self, reader: &mut Reader<R>, heard: &mut impl FnMut(u64)) -> Result<(), ReplayError> {
+        let mut events = 0;
+        while let Some(event) = reader.next() {
+            let line = self.event(event?, reader.counts()).await?;
+            events += 1;
+            if events % CONFIRM_EVERY == 0 {
+                self.session.settled(Deadline::after(PATIENCE)).await?;
+                heard(line);
+            }
+        }
+        Ok(self.session.settled(Deadline::after(PATIENCE)).await?)
+    }
+
     /// Takes one event; returns the line that was reached.
     async fn event(&mut self, event: Event, counts: &Counts) -> Result<u64, ReplayError> {
         match event {
@@ -302,7 +310,7 @@ impl Run {
             let Some(row) = self.journal.attempt(operation, &attempt)? else { return Ok(Standing::Free(attempt)) };
             let Some(closed) = row.closed else { return Ok(Standing::Elsewhere) };
             let left = match closed.kind {
-                LifecycleKind::OperationAmbiguous => self.by_recovery(closed.seq)?,
+                LifecycleKind::OperationAmbiguous => self.is_without_decision(closed.seq)?,
                 kind => matches!(kind, LifecycleKind::OperationAbandoned | LifecycleKind::OperationCancelled),
             };
             if !left {
@@ -312,11 +320,11 @@ impl Run {
         Err(ReplayError::LeftTooOften { operation: operation.clone() })
     }
 
-    fn by_recovery(&self, seq: SignalSeq) -> Result<bool, StoreError> {
+    fn is_without_decision(&self, seq: SignalSeq) -> Result<bool, StoreError> {
         let before = SignalSeq(seq.0.saturating_sub(1));
         let one = PageLimit::rows(NonZeroU32::MIN);
         let page = self.journal.read(self.session.id(), before, &ReadFilter::all(), one)?;
-        Ok(page.facts.first().is_some_and(|fact| fact.signal.role().as_str() == "recovery"))
+        Ok(page.facts.first().is_some_and(|fact| !facts::is_own_end(&fact.signal)))
     }
 }
 

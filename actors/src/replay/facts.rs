@@ -68,6 +68,12 @@ pub(super) fn fact(
     Ok(Signal::builder(session.clone(), kind, now).id(id).role(EmitterRole::new("replay")?).payload(payload).build())
 }
 
+/// Whether a closing fact is the attempt's own, with its decision. The runtime closes an attempt in its place after a crash, or when the journal lost
+/// the attempt's own end: such a fact tells that it ended, not what was decided.
+pub(super) fn is_own_end(fact: &Signal) -> bool {
+    fact.role().as_str() == "operation"
+}
+
 /// How the recorded outcome ends the operation. A call that the original refused had no effect there; that is its outcome, not the policy's denial.
 pub(super) fn performance(outcome: &Outcome) -> Performance<Value> {
     match outcome {
