@@ -70,7 +70,7 @@ pub mod replay;
 mod runtime;
 mod session;
 pub mod supervision;
-mod tree;
+pub mod tree;
 
 pub use authorization::{CompletionTicket, OpenPermit};
 #[cfg(feature = "testing")]

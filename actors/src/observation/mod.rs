@@ -1,6 +1,6 @@
 //! Observation: the admission of facts, and the supervised observer of each session.
 //!
-//! A fact enters in one short critical section of its session ([`Admission`]): it is numbered, goes to the journal's port, and goes to the observer's
+//! A fact enters in one short critical section of its session: it is numbered, goes to the journal's port, and goes to the observer's
 //! port. The observer only fans out; it never stands between a fact and the journal.
 
 mod admission;
