@@ -36,7 +36,7 @@ impl Judged for Known {
 
 /// A tool call whose arguments hold one text of the given size.
 fn call(bytes: usize) -> Value {
-    json!({ "tool": "shell", "arguments": { "command": "x".repeat(bytes), "timeout_ms": 1000 }, "cwd": "/work" })
+    json!({ "tool": "shell", "arguments": { "command": "x".repeat(bytes), "timeout_ms": 1000 }, "cwd": "/home/mara" })
 }
 
 fn known() -> Arc<Known> {

@@ -97,8 +97,8 @@ fn guard() -> Registration<ToolCall, tipstaff::operation::ResultOf<tipstaff::ope
     let callable = CallableRef::from_static("agents::stay_inside@1");
     Registration::decide("stay-inside", stage::ACTION_POLICY, callable, |call: &ToolCall, _turn| {
         match call.arguments()["path"].as_str() {
-            Some(path) if path.starts_with("/work/") => Decision::proceed(),
-            _ => Decision::deny(OUTSIDE, "agents stay in /work"),
+            Some(path) if path.starts_with("/srv/agents/") => Decision::proceed(),
+            _ => Decision::deny(OUTSIDE, "agents stay in /srv/agents"),
         }
     })
 }
@@ -122,19 +122,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (host, ended) = Actor::spawn(None, Host, settings).await?;
     let session = ractor::call_t!(host, Ask::Session, 5_000)?;
 
-    assert!(agent(&session, "/work/notes.md").await);
+    assert!(agent(&session, "/srv/agents/notes.md").await);
     assert!(!agent(&session, "/etc/passwd").await);
 
     // The crash: tipstaff's whole tree is killed. Its handles fail closed, and the host starts another tree on the same journal.
     session.runtime().supervisor().kill();
     let deadline = Deadline::after(Duration::from_secs(10));
     while ractor::call_t!(host, Ask::Restarts, 10_000)? == 0 {
-        assert!(!agent(&session, "/work/meanwhile.md").await || !deadline.has_passed(), "a dead tree permits nothing");
+        assert!(!agent(&session, "/srv/agents/meanwhile.md").await || !deadline.has_passed(), "a dead tree permits nothing");
         assert!(!deadline.has_passed(), "the host starts tipstaff again");
     }
-    assert!(!agent(&session, "/work/old-handle.md").await, "the handle of the dead tree stays closed");
+    assert!(!agent(&session, "/srv/agents/old-handle.md").await, "the handle of the dead tree stays closed");
     let session = ractor::call_t!(host, Ask::Session, 5_000)?;
-    assert!(agent(&session, "/work/after.md").await);
+    assert!(agent(&session, "/srv/agents/after.md").await);
     session.settled(Deadline::after(Duration::from_secs(5))).await?;
 
     let summary = session.runtime().reader().ok_or("the runtime has a store")?.summary(Some(session.id()))?;

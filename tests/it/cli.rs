@@ -325,7 +325,7 @@ fn no_call_can_steer_the_terminal_of_its_reader() {
         json!({ "type": "assistant", "sessionId": "s", "cwd": nasty, "message": { "content": [{ "type": "tool_use", "id": format!("c{nasty}"), "name": "Edit", "input": { "file_path": format!("/etc/{nasty}") } }] } }),
     ];
     let path = bench.write("nasty \u{1b}[1m.jsonl", lines(&records));
-    let guards = "[[guard]]\nname = \"rm\"\ncommand = { program = \"rm\" }\naction = \"deny\"\n\n[[guard]]\nname = \"paths\"\npath = { outside = [\"/work\"] }\naction = \"record\"\n\n[[guard]]\nname = \"pushes\"\ncommand = { program = \"git\" }\naction = \"deny\"\n";
+    let guards = "[[guard]]\nname = \"rm\"\ncommand = { program = \"rm\" }\naction = \"deny\"\n\n[[guard]]\nname = \"paths\"\npath = { outside = [\"/home\"] }\naction = \"record\"\n\n[[guard]]\nname = \"pushes\"\ncommand = { program = \"git\" }\naction = \"deny\"\n";
     let policy = bench.write("guards.toml", guards);
     for more in [None, Some("--json")] {
         let words = ["replay".as_ref(), path.as_os_str(), "--policy".as_ref(), policy.as_os_str()];

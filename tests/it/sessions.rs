@@ -11,14 +11,14 @@ const SESSION: &str = "s";
 
 /// A prompt.
 pub(crate) fn prompt(text: &str) -> Value {
-    json!({ "type": "user", "sessionId": SESSION, "uuid": "p", "cwd": "/work/tree", "timestamp": "2026-02-01T10:00:00.000Z", "message": { "role": "user", "content": text } })
+    json!({ "type": "user", "sessionId": SESSION, "uuid": "p", "cwd": "/home/mara/tree", "timestamp": "2026-02-01T10:00:00.000Z", "message": { "role": "user", "content": text } })
 }
 
 /// A call.
 pub(crate) fn call(id: &str, tool: &str, input: &Value) -> Value {
     let block = json!({ "type": "tool_use", "id": id, "name": tool, "input": input });
     json!({
-        "type": "assistant", "sessionId": SESSION, "uuid": format!("call-{id}"), "cwd": "/work/tree", "timestamp": "2026-02-01T10:00:01.000Z",
+        "type": "assistant", "sessionId": SESSION, "uuid": format!("call-{id}"), "cwd": "/home/mara/tree", "timestamp": "2026-02-01T10:00:01.000Z",
         "message": { "role": "assistant", "content": [block] },
     })
 }
@@ -78,17 +78,17 @@ pub(crate) fn write_calls(path: &Path, bytes: u64, one_line: usize) {
         let (id, length) = (format!("toolu_{n:08}"), length_of(n));
         written += put(&match n % 3 {
             0 => bash(&id, &format!("cargo test case_{n} -- --nocapture")),
-            1 => call(&id, "Read", &json!({ "file_path": format!("/work/tree/src/file_{n}.rs") })),
+            1 => call(&id, "Read", &json!({ "file_path": format!("/home/mara/tree/src/file_{n}.rs") })),
             _ => call(
                 &id,
                 "Edit",
-                &json!({ "file_path": format!("/work/tree/src/file_{n}.rs"), "new_string": "x".repeat(length / 2) }),
+                &json!({ "file_path": format!("/home/mara/tree/src/file_{n}.rs"), "new_string": "x".repeat(length / 2) }),
             ),
         });
         written += put(&result(&id, &"y".repeat(length)));
         if huge > 0 && written >= bytes / 2 {
             let content = "z".repeat(huge);
-            written += put(&call("toolu_huge", "Write", &json!({ "file_path": "/work/tree/huge.txt", "content": content })));
+            written += put(&call("toolu_huge", "Write", &json!({ "file_path": "/home/mara/tree/huge.txt", "content": content })));
             written += put(&result("toolu_huge", "written"));
             huge = 0;
         }
