@@ -21,6 +21,7 @@ use tipstaff_core::telemetry;
 use crate::authorization::{OpenPermit, OpenPermits, Rulings};
 use crate::crash::Doors;
 use crate::journal::{Health, Journal, Left, WriterArguments};
+use crate::observation::OpenAttempts;
 use crate::port::PortMetrics;
 use crate::session::{CallAnswer, Session, SessionBuilder};
 use crate::supervision::{
@@ -46,6 +47,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     actions: Rulings<ActionExecutor>,
     open_permits: OpenPermits,
+    open_attempts: OpenAttempts,
     doors: Doors,
     sessions: DashMap<SessionId, Session>,
     default_session: SessionId,
@@ -184,6 +186,7 @@ impl RuntimeBuilder {
             clock,
             actions: Rulings(port),
             open_permits,
+            open_attempts: OpenAttempts::default(),
             doors,
             sessions: DashMap::new(),
             default_session: SessionId::generate(),
@@ -349,6 +352,10 @@ impl Runtime {
 
     pub(crate) fn journal(&self) -> Option<&Journal> {
         self.0.journal.as_ref()
+    }
+
+    pub(crate) fn open_attempts(&self) -> &OpenAttempts {
+        &self.0.open_attempts
     }
 
     pub(crate) fn ledger(&self) -> &LossLedger {

@@ -116,6 +116,7 @@ impl SessionBuilder {
             journal: journal.filter(|_| audit != AuditMode::Off).cloned(),
             observer,
             registry,
+            attempts: runtime.open_attempts().clone(),
             ring: ring.map(RecentFacts::new),
             redactions,
             clock: Arc::clone(runtime.clock()),

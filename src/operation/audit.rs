@@ -6,7 +6,7 @@ use std::future::Future;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Deadline, Timestamp};
-use crate::id::SessionId;
+use crate::id::{AttemptId, OperationId, SessionId};
 use crate::signal::{Signal, SignalSeq};
 
 /// How a session's facts must reach the journal (P-10).
@@ -41,6 +41,12 @@ pub enum AuditUnavailable {
     /// The session has ended.
     #[error("the session has ended")]
     SessionEnded,
+    /// The attempt is open already: it was proposed, and has no end yet. Nothing is recorded under its identity a second time (I-12).
+    #[error("attempt {attempt} is open already: a retry is a new attempt")]
+    AttemptOpen {
+        /// The attempt.
+        attempt: AttemptId,
+    },
 }
 
 /// Why a fact is not known to be in the journal.
@@ -81,15 +87,18 @@ pub trait Audit: Clone + Send + Sync + 'static {
     /// Whether facts are submitted to a journal at all.
     fn is_recorded(&self) -> bool;
 
-    /// Reserves two places in the journal and submits the proposal's fact into the first (P-9).
+    /// Claims the attempt, reserves two places in the journal and submits the proposal's fact into the first (P-9). The claim ends with the place.
     ///
     /// # Errors
-    /// [`AuditUnavailable`] under [`AuditMode::Required`] only: nothing was submitted.
+    /// [`AuditUnavailable::AttemptOpen`] and [`AuditUnavailable::SessionEnded`] in every mode, the others under [`AuditMode::Required`] only. Nothing was
+    /// submitted.
     ///
     /// # Cancel safety
     /// Cancel safe: until it returns, nothing is submitted.
     fn propose(
         &self,
+        operation: &OperationId,
+        attempt: &AttemptId,
         fact: impl FnOnce() -> Signal + Send,
         deadline: Deadline,
     ) -> impl Future<Output = Result<Self::Place, AuditUnavailable>> + Send;

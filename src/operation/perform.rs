@@ -92,7 +92,7 @@ impl<O: Owner, A: Audit> Proposed<O, A> {
             };
             fact::<O, A>(&operation, &audit, LifecycleKind::OperationProposed.into(), "tipstaff.operation_proposed", &record)
         };
-        match audit.propose(proposal, deadline).await {
+        match audit.propose(&operation.id, &operation.attempt, proposal, deadline).await {
             Ok(place) => Ok(Self { attempt: Attempt::new(operation, requested, audit, place), digest, deadline }),
             Err(unavailable) => Err(unaudited(operation, requested, unavailable)),
         }

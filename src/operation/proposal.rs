@@ -45,8 +45,9 @@ impl<C> Operation<C> {
 
     /// Sets the identities. A retry is the same operation under a new attempt (I-12).
     ///
-    /// That an attempt is proposed once is its proposer's duty: a second proposal under the same identity is judged and may be performed, while the
-    /// journal refuses its facts and counts them as lost. Leave the identity fresh, or look the attempt up in the journal first, as the replay does.
+    /// An attempt that is open in this runtime is not proposed a second time: it is denied, and nobody is asked. That one which has ended, or is open in
+    /// another process, is not proposed again is its proposer's duty: the journal refuses the facts of a second proposal and counts them as lost. Leave
+    /// the identity fresh, or look the attempt up in the journal first, as the replay does.
     #[must_use]
     pub fn identified(mut self, id: OperationId, attempt: AttemptId) -> Self {
         self.id = id;

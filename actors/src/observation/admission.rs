@@ -19,7 +19,7 @@ use tipstaff_core::operation::AuditMode;
 use tipstaff_core::signal::{Redactions, Signal};
 use tokio::sync::oneshot;
 
-use super::{Emission, Undelivered, Within};
+use super::{Emission, OpenAttempts, Undelivered, Within};
 use crate::journal::{Confirm, Journal, Request};
 use crate::port::{Port, Reservation};
 
@@ -39,6 +39,8 @@ pub(crate) struct AdmissionParts {
     pub(crate) audit: AuditMode,
     /// Present unless the audit is off.
     pub(crate) journal: Option<Journal>,
+    /// Shared by all sessions of the runtime.
+    pub(crate) attempts: OpenAttempts,
     pub(crate) observer: Port<Emission>,
     pub(crate) registry: Arc<Registry<Signal>>,
     pub(crate) ring: Option<RecentFacts>,

@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use tipstaff_core::clock::{Deadline, Timestamp};
-use tipstaff_core::id::SessionId;
+use tipstaff_core::id::{AttemptId, OperationId, SessionId};
 use tipstaff_core::operation::{Audit, AuditMode, AuditUnavailable, ClosingPlace, Unrecorded};
 use tipstaff_core::signal::{Signal, SignalSeq};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
 use super::admission::{Admission, Wants};
+use super::attempts::Claim;
 use crate::journal::Request;
 use crate::port::Reservation;
 
@@ -53,15 +54,22 @@ impl Audit for SessionAudit {
         self.0.parts().journal.is_some()
     }
 
-    async fn propose(&self, fact: impl FnOnce() -> Signal + Send, deadline: Deadline) -> Result<Closing, AuditUnavailable> {
+    async fn propose(
+        &self,
+        operation: &OperationId,
+        attempt: &AttemptId,
+        fact: impl FnOnce() -> Signal + Send,
+        deadline: Deadline,
+    ) -> Result<Closing, AuditUnavailable> {
         if self.0.has_ended() {
             return Err(AuditUnavailable::SessionEnded);
         }
+        let claim = self.0.parts().attempts.claim(operation, attempt)?;
         let mut places = self.places(deadline).await?;
         if self.is_watched() {
             self.0.admit(fact(), places.as_mut(), Wants::default());
         }
-        Ok(Closing { admission: Arc::clone(&self.0), places })
+        Ok(Closing { admission: Arc::clone(&self.0), places, _claim: claim })
     }
 
     async fn confirm(&self, fact: Signal, deadline: Deadline) -> Result<SignalSeq, Unrecorded> {
@@ -76,6 +84,7 @@ impl Audit for SessionAudit {
 pub struct Closing {
     admission: Arc<Admission>,
     places: Option<Reservation<Request>>,
+    _claim: Claim,
 }
 
 impl ClosingPlace for Closing {

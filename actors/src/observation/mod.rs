@@ -4,10 +4,12 @@
 //! port. The observer only fans out; it never stands between a fact and the journal.
 
 mod admission;
+mod attempts;
 mod audit;
 mod observer;
 
 pub(crate) use admission::{Admission, AdmissionParts, Admitted, Here, Wants};
+pub(crate) use attempts::OpenAttempts;
 pub use audit::SessionAudit;
 pub(crate) use observer::{Emission, MAX_DEPTH, Observer, Undelivered, Within, deliver};
 pub use tipstaff_core::observation::*;

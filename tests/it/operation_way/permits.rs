@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use tipstaff::OwnerBounds;
-use tipstaff::operation::OperationOutcome;
+use tipstaff::operation::{AuditMode, AuditUnavailable, OperationOutcome, RecordState};
 
 use super::*;
 
@@ -293,5 +293,35 @@ async fn a_permit_that_nobody_hears_is_not_open() {
     let answer = session.perform(call("two"), done).await;
     assert_eq!(answer.result(), Some(&json!("done")), "its place came back");
     assert!(runtime.open_permits().is_empty());
+    down(runtime).await;
+}
+
+/// I-12: an attempt that is open is not proposed a second time, in no session of the runtime: it is denied, nobody is asked, nothing is recorded under
+/// its identity. Once it has ended it is not open any more.
+#[tokio::test]
+async fn an_open_attempt_is_not_proposed_a_second_time() {
+    let runtime = Runtime::builder().store(MemoryStore::new()).spawn().await.unwrap();
+    let session = runtime.session(session_id("s")).open().await.unwrap();
+    let other = runtime.session(session_id("other")).audit(AuditMode::Off).open().await.unwrap();
+    let (id, attempt) = (OperationId::new("pay").unwrap(), AttemptId::new("pay-1").unwrap());
+    let again = || Operation::new(call("pay")).identified(id.clone(), attempt.clone());
+
+    let proposed = session.propose(again()).await.unwrap();
+    let permit = session.authorize(proposed).await.unwrap();
+    for session in [&session, &other] {
+        let answer = session.perform(again(), |_| async { Body::Ok(json!("paid twice")) }).await;
+        assert_eq!(answer.denial().expect("it is open").cause, DenialCause::AuditUnavailable);
+        assert!(!answer.may_have_run());
+        let RecordState::Unavailable(AuditUnavailable::AttemptOpen { .. }) = answer.outcome.recorded else {
+            panic!("{answer:?}")
+        };
+    }
+
+    let answer = permit.perform(|_| async { Body::Ok(json!("paid")) }).await.review().await.record().await;
+
+    assert_eq!(answer.result(), Some(&json!("paid")));
+    assert_eq!(kinds(&facts(&runtime, &session).await), ["operation_proposed", "operation_completed"]);
+    assert!(session.losses().is_none());
+    assert!(other.propose(again()).await.is_ok(), "it has ended");
     down(runtime).await;
 }

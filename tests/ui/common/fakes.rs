@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use tipstaff_core::clock::{Deadline, Timestamp};
-use tipstaff_core::id::SessionId;
+use tipstaff_core::id::{AttemptId, OperationId, SessionId};
 use tipstaff_core::interception::{ChainOutcome, Plan, StageSpec};
 use tipstaff_core::operation::{
     Audit, AuditUnavailable, Authorizer, ClosingPlace, Completion, CompletionPlace, Grant, Granted, Owner, OwnerPlan, Permit, Proposal,
@@ -52,7 +52,13 @@ impl Audit for NoJournal {
         true
     }
 
-    async fn propose(&self, _fact: impl FnOnce() -> Signal + Send, _deadline: Deadline) -> Result<Place, AuditUnavailable> {
+    async fn propose(
+        &self,
+        _operation: &OperationId,
+        _attempt: &AttemptId,
+        _fact: impl FnOnce() -> Signal + Send,
+        _deadline: Deadline,
+    ) -> Result<Place, AuditUnavailable> {
         Ok(Place)
     }
 
