@@ -427,3 +427,22 @@ fn a_gone_process_is_dead_and_a_foreign_one_is_unknown() {
     let foreign = recorded(ExecutorIdentity { host: Some("another".into()), ..ours });
     assert!(matches!(here.judge(&foreign), InstanceVerdict::Unknown(_)));
 }
+
+/// L-22: stores that are opened at once on one new file, as two programs do that start together, all open; none is told that the file is busy.
+#[test]
+fn stores_that_are_opened_at_once_on_a_new_file_all_open() {
+    for round in 0..10 {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("new.db");
+        let together = std::sync::Barrier::new(8);
+        let opened: Vec<_> = std::thread::scope(|scope| {
+            let open = || {
+                together.wait();
+                SqliteStore::open(&path).map(drop)
+            };
+            let openers: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            openers.into_iter().map(|opener| opener.join().expect("opening does not panic")).collect()
+        });
+        assert!(opened.iter().all(Result::is_ok), "round {round}: {opened:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Connections: their settings, and what an error of the driver means to a person.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -39,10 +40,24 @@ pub(super) fn open_for_reading(file: &StoreFile) -> Result<Connection, StoreErro
     Ok(connection)
 }
 
+/// How long to wait before the switch to a write-ahead log is tried again.
+const SWITCH_AGAIN: Duration = Duration::from_millis(5);
+
 /// Gives the file a write-ahead log. The mode is kept in the file.
-pub(super) fn prepare_log(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let failed = |source| failure(path, "switching to a write-ahead log", source);
-    let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(failed)?;
+///
+/// SQLite does not consult the busy timeout for this switch: where two processes make one new file at once, one of them is refused at once. So the
+/// patience is ours.
+pub(super) fn prepare_log(connection: &Connection, file: &StoreFile) -> Result<(), StoreError> {
+    let failed = |source| failure(&file.path, "switching to a write-ahead log", source);
+    let began = Instant::now();
+    let mode = loop {
+        match connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)).map_err(failed) {
+            Err(StoreError::Busy { .. }) if began.elapsed() < file.options.busy_timeout => {
+                std::thread::park_timeout(SWITCH_AGAIN)
+            }
+            switched => break switched?,
+        }
+    };
     if mode.eq_ignore_ascii_case("wal") { Ok(()) } else { Err(failed(rusqlite::Error::InvalidQuery)) }
 }
 

@@ -44,7 +44,7 @@ const LEDGER: &str = "
 pub(super) fn migrate(
     connection: &mut Connection,
     file: &StoreFile,
-    prepare_log: impl Fn(&Connection, &Path) -> Result<(), StoreError>,
+    prepare_log: impl Fn(&Connection, &StoreFile) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let known = version_number(MIGRATIONS.len());
     match look(connection, &file.path)? {
@@ -56,7 +56,7 @@ pub(super) fn migrate(
         }
         Found::Ours(_) => check_ledger(connection, file)?,
     }
-    prepare_log(connection, &file.path)?;
+    prepare_log(connection, file)?;
     while apply_next(connection, file)? {}
     check_ledger(connection, file)
 }
