@@ -74,7 +74,17 @@ enum Found {
     Ours(u32),
 }
 
+/// Looks at one moment of the file: another process may be making it ours, and half of that would look like the file of another program.
 fn look(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
+    let failed = |source| failure(path, "reading the schema version", source);
+    // A savepoint holds one moment inside a transaction and outside of one.
+    connection.execute_batch("SAVEPOINT look").map_err(failed)?;
+    let found = marks(connection, path);
+    connection.execute_batch("RELEASE look").map_err(failed)?;
+    found
+}
+
+fn marks(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
     let failed = |source| failure(path, "reading the schema version", source);
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0)).map_err(failed);
     let (application_id, version) = (number("application_id")?, number("user_version")?);
