@@ -10,7 +10,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::crash::{CrashPoint, Doors};
-use crate::port::{Context, Doorbell, Handler, HandlerError, Port, Reply, Reservation};
+use crate::port::{Context, Doorbell, Handler, HandlerError, Places, Port, Reply, Reservation};
 
 /// What travels to the owner of one sort of operation.
 pub(crate) enum Proposing<O: Owner> {
@@ -131,15 +131,14 @@ pub(crate) struct Decider<O: Owner> {
     port: Port<Proposing<O>>,
     open: OpenPermits,
     /// Proposals that are decided at the same time.
-    bound: usize,
+    places: Places,
     deciding: JoinSet<()>,
-    in_flight: Arc<AtomicUsize>,
     doors: Doors,
 }
 
 impl<O: Owner> Decider<O> {
     pub(crate) fn new(plan: OwnerPlan<O>, port: Port<Proposing<O>>, open: OpenPermits, bound: usize, doors: Doors) -> Self {
-        Self { plan, port, open, bound, deciding: JoinSet::new(), in_flight: Arc::default(), doors }
+        Self { plan, port, open, places: Places::new(bound), deciding: JoinSet::new(), doors }
     }
 }
 
@@ -152,7 +151,7 @@ impl<O: Owner> Handler for Decider<O> {
     }
 
     fn ready(&self) -> bool {
-        self.in_flight.load(Ordering::Acquire) < self.bound
+        self.places.is_free()
     }
 
     async fn handle(&mut self, message: Proposing<O>, context: &Context<Proposing<O>>) -> Result<(), HandlerError> {
@@ -178,8 +177,7 @@ impl<O: Owner> Handler for Decider<O> {
 
 impl<O: Owner> Decider<O> {
     fn decide(&mut self, proposal: Proposal<O>, mut reply: Reply<Ruling<O, CompletionTicket<O>>>, doorbell: Doorbell) {
-        self.in_flight.fetch_add(1, Ordering::AcqRel);
-        let place = Place { in_flight: Arc::clone(&self.in_flight), bound: self.bound, doorbell };
+        let place = self.places.take(doorbell);
         let (plan, port, open, doors) = (self.plan.clone(), self.port.clone(), self.open.clone(), self.doors.clone());
         self.deciding.spawn(async move {
             let _place = place;
@@ -223,19 +221,4 @@ async fn rule<O: Owner>(
         ChainOutcome::Failed(failure) => Verdict::Failed(failure),
     };
     Ruling { verdict, report: Some(report) }
-}
-
-/// A place of the owner's bound. When it was the last one, the owner is rung to look again.
-struct Place {
-    in_flight: Arc<AtomicUsize>,
-    bound: usize,
-    doorbell: Doorbell,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if self.in_flight.fetch_sub(1, Ordering::AcqRel) == self.bound {
-            self.doorbell.ring();
-        }
-    }
 }

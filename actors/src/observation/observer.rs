@@ -4,7 +4,7 @@
 //! most [`MAX_IN_FLIGHT`] are in flight (F-24); then the port's overflow rule holds.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tipstaff_core::dispatch::{DispatchReport, JournalState, Snapshot, fan_out};
 use tipstaff_core::signal::Signal;
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::crash::{CrashPoint, Doors};
-use crate::port::{Context, Doorbell, Handler, HandlerError};
+use crate::port::{Context, Handler, HandlerError, Places};
 
 /// Emissions of one session that run at the same time (F-24).
 pub(crate) const MAX_IN_FLIGHT: usize = 1024;
@@ -93,13 +93,13 @@ impl Drop for Undelivered {
 /// One incarnation of a session's observer. It has no state that matters: registrations live outside, queued facts in the port.
 pub(crate) struct Observer {
     running: JoinSet<()>,
-    in_flight: Arc<AtomicUsize>,
+    places: Places,
     doors: Doors,
 }
 
 impl Observer {
     pub(crate) fn new(doors: Doors) -> Self {
-        Self { running: JoinSet::new(), in_flight: Arc::default(), doors }
+        Self { running: JoinSet::new(), places: Places::new(MAX_IN_FLIGHT), doors }
     }
 }
 
@@ -107,7 +107,7 @@ impl Handler for Observer {
     type Message = Emission;
 
     fn ready(&self) -> bool {
-        self.in_flight.load(Ordering::Acquire) < MAX_IN_FLIGHT
+        self.places.is_free()
     }
 
     async fn handle(&mut self, emission: Emission, context: &Context<Emission>) -> Result<(), HandlerError> {
@@ -118,8 +118,7 @@ impl Handler for Observer {
             }
         }
         self.doors.pass(CrashPoint::ObserverInHand);
-        self.in_flight.fetch_add(1, Ordering::AcqRel);
-        let place = Place { in_flight: Arc::clone(&self.in_flight), doorbell: context.doorbell() };
+        let place = self.places.take(context.doorbell());
         let doors = self.doors.clone();
         self.running.spawn(async move {
             let _place = place;
@@ -145,19 +144,5 @@ impl Handler for Observer {
     /// An orderly end lets the emissions in flight finish; each has the policy's own deadline, and the supervisor's stop timeout is above all.
     async fn stopping(&mut self, _context: &Context<Emission>) {
         while self.running.join_next().await.is_some() {}
-    }
-}
-
-/// A place of the bound. When it was the last one, the observer is rung to look again.
-struct Place {
-    in_flight: Arc<AtomicUsize>,
-    doorbell: Doorbell,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if self.in_flight.fetch_sub(1, Ordering::AcqRel) == MAX_IN_FLIGHT {
-            self.doorbell.ring();
-        }
     }
 }
