@@ -202,7 +202,7 @@ async fn a_child_that_blocks_its_thread_is_reported() {
     tree.started(soon()).await.unwrap();
     let (release, until) = std::sync::mpsc::channel();
     site.tell(Do::Block(until));
-    while log.lines_with("blocks").is_empty() {
+    while log.lines_with("holds its thread").is_empty() {
         tokio::task::yield_now().await;
     }
     let shutdown = tree.shutdown(Deadline::after(Duration::ZERO)).await;

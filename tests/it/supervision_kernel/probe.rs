@@ -173,7 +173,10 @@ impl Probe {
             Do::Hang => pending().await,
             Do::Finish => myself.stop(None),
             Do::Block(until) => {
-                state.site.log.add(format!("{} blocks", state.site.name));
+                // A poll that blocks must have woken nobody: what it woke would wait in the slot of this worker, which no other
+                // worker can take from.
+                tokio::task::yield_now().await;
+                state.site.log.add(format!("{} holds its thread", state.site.name));
                 let _ = until.recv();
             }
         }
