@@ -47,6 +47,7 @@ mod paths;
 mod policy;
 mod programs;
 mod rule;
+mod shell;
 mod subject;
 mod tools;
 mod words;

@@ -1,0 +1,54 @@
+//! A field: what a word is after its expansions, as far as the text says.
+
+use std::sync::Arc;
+
+use super::syntax::{Base, Span};
+
+/// One word as a program gets it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::guard) struct Field {
+    /// The text, or the beginning that is known.
+    pub(in crate::guard) text: String,
+    /// What is not known of it.
+    pub(in crate::guard) open: Open,
+    /// Where it stands.
+    pub(in crate::guard) span: Span,
+    /// Where the text begins, if it stands in the outermost text byte for byte.
+    pub(in crate::guard) exact: Option<usize>,
+    /// The programs whose output the text holds.
+    pub(in crate::guard) from: Vec<Arc<str>>,
+}
+
+/// What is not known of a field. Ordered by how little is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::guard) enum Open {
+    /// Nothing: the text is the whole word.
+    #[default]
+    No,
+    /// What follows the text; it is one word.
+    One,
+    /// What follows the text, and how many words it is: none, one or many.
+    Many,
+}
+
+impl Field {
+    /// A field of known text that stands somewhere in a span.
+    pub(in crate::guard) fn known(text: impl Into<String>, span: Span) -> Self {
+        Self { text: text.into(), span, ..Self::default() }
+    }
+
+    /// Unknown words.
+    pub(in crate::guard) fn unknown(open: Open, span: Span) -> Self {
+        Self { open, span, ..Self::default() }
+    }
+
+    /// The text, if all of it is known.
+    pub(in crate::guard) fn literal(&self) -> Option<&str> {
+        (self.open == Open::No).then_some(self.text.as_str())
+    }
+
+    /// Where the text stands when it is read as program text from its byte `skip` on.
+    pub(in crate::guard) fn base(&self, skip: usize) -> Base {
+        self.exact.map_or_else(|| Base::Within(self.span.clone()), |offset| Base::At(offset + skip))
+    }
+}
