@@ -10,3 +10,5 @@
 
 pub(super) mod field;
 pub(super) mod syntax;
+#[allow(dead_code, clippy::allow_attributes, reason = "the reader of lines, which calls it, is built apart")]
+pub(super) mod wrapper;
