@@ -12,7 +12,7 @@
 //! | `entr -s TEXT`                           | the text                                                             |
 
 use super::super::field::{Field, Open};
-use super::options::{Call, Grammar, Options, head, joined};
+use super::options::{Call, Grammar, Options, head, joined, part};
 use super::{Child, Children, Found};
 
 /// GNU's options, and `-J -R -S` of the BSDs.
@@ -40,22 +40,22 @@ const XARGS: Grammar = Grammar::new(
     ],
 );
 
+/// Options of xargs with the text that stands for the words of the input.
+const MARKS: &[&str] = &["i", "I", "J", "replace"];
+
 pub(super) fn xargs(call: &mut Call<'_>) -> Found {
     let options = call.leading(&XARGS, 1)?;
     let mut words = call.rest(options.rest);
     if words.is_empty() {
         return Ok(Vec::new().into());
     }
-    let replaces = options.has(&["i", "I", "J", "replace"]);
-    if replaces {
-        let marks = options.given.iter().filter(|given| ["i", "I", "J", "replace"].contains(&given.name));
-        for mark in marks {
-            let mark = mark.value.as_ref().map_or(Some("{}"), Field::literal);
-            words.iter_mut().for_each(|word| fill(word, mark));
-        }
+    let mark = options.given.iter().rev().find(|given| MARKS.contains(&given.name));
+    if let Some(mark) = mark {
+        let mark = mark.value.as_ref().map_or(Some("{}"), Field::literal);
+        words.iter_mut().for_each(|word| fill(word, mark));
     }
     // Of options that exclude each other the last one counts; then the words may be added all the same.
-    if !replaces || options.has(&["J", "n", "L", "l", "max-args", "max-lines"]) {
+    if mark.is_none() || options.has(&["J", "n", "L", "l", "max-args", "max-lines"]) {
         words.push(Field::unknown(Open::Many, call.fields[0].span.clone()));
     }
     Ok(fed(words, !options.has(&["a", "arg-file"])))
@@ -245,8 +245,7 @@ fn pieces(word: &Field) -> Vec<Field> {
         let end = at + piece.len();
         let open = if end == word.text.len() { word.open } else { Open::No };
         if !piece.is_empty() || open != Open::No {
-            let exact = word.exact.map(|offset| offset + at);
-            pieces.push(Field { text: piece.to_owned(), open, exact, ..word.clone() });
+            pieces.push(part(word, at, end, open));
         }
         at = end + 1;
     }

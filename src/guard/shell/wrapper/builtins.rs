@@ -90,7 +90,6 @@ const BUILTINS: &[&str] = &[
     "source",
     "suspend",
     "test",
-    "time",
     "times",
     "trap",
     "true",

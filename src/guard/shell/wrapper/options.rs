@@ -285,12 +285,22 @@ fn is_number(text: &str) -> bool {
 
 /// A field without the first bytes of its known text.
 pub(super) fn tail(field: &Field, from: usize) -> Field {
-    Field { text: field.text[from..].to_owned(), exact: field.exact.map(|offset| offset + from), ..field.clone() }
+    part(field, from, field.text.len(), field.open)
 }
 
 /// The first bytes of a field's known text, followed by what is not known.
 pub(super) fn head(field: &Field, to: usize, open: Open) -> Field {
-    Field { text: field.text[..to].to_owned(), open, ..field.clone() }
+    part(field, 0, to, open)
+}
+
+/// Some bytes of a field's known text, followed by what is not known.
+pub(super) fn part(field: &Field, from: usize, to: usize, open: Open) -> Field {
+    made(field, field.text[from..to].to_owned(), open, field.exact.map(|offset| offset + from))
+}
+
+/// Another text in the place of a field's.
+pub(super) fn made(field: &Field, text: String, open: Open, exact: Option<usize>) -> Field {
+    Field { text, open, span: field.span.clone(), exact, from: field.from.clone() }
 }
 
 /// A word that stands nowhere in the text, in the place of another.

@@ -201,6 +201,8 @@ fn programs_of_other_users_run_words_or_a_shell() {
         ("su -s /bin/bash -c rm x", "/bin/bash -c rm"),
         ("su --command=rm", "text rm"),
         ("runuser -u x -- rm -rf src", "rm -rf src"),
+        ("runuser -u x git push -f", "git push"),
+        ("runuser -u x rm -rf src", "?; ..."),
         ("runuser x -c rm", "text rm"),
         ("sg x 'rm y'", "text 'rm y'"),
         ("sg x -c 'rm y'", "text 'rm y'"),
@@ -231,6 +233,7 @@ fn shells_read_text_a_file_or_the_input() {
         ("bash", "input"),
         ("bash -", "input"),
         ("bash -s a", "input | a"),
+        ("dash -s -c rm a", "input | a; text rm | a"),
         ("bash -s -- a", "input | a"),
         ("bash /dev/stdin a", "input | a"),
         ("bash /dev/fd/3", "file /dev/fd/3"),
@@ -339,12 +342,23 @@ fn find_runs_the_words_of_each_exec() {
         ("find <> -name x", "?"),
         ("find -H ( . ) -exec rm {} ;", "rm .<1>"),
         ("find -files0-from x -exec rm {} ;", "rm <1>"),
+        ("find -exec {} + x ;", ".<1> .<1>"),
+        ("find {} -exec + x ;", "+ x"),
         ("fd -t d x -x rm -rf", "rm -rf <1>"),
         ("fd -Hx rm {} ; -X ls {/}", "rm <1>; ls <1> <1>"),
         ("fd -e x y", ""),
         ("fd --exec=rm", "rm <1>"),
         ("fd -- -x rm", ""),
     ]);
+}
+
+#[test]
+fn what_is_told_of_many_parts_is_bounded() {
+    let line = format!("find . {}rm ;", "-exec ".repeat(100));
+    let found = children(&words(&line));
+    assert!(found.list.len() < 12 && matches!(found.list.last(), Some(Child::Unclear(_))), "{}", found.list.len());
+    let line = format!("find . {}", "-exec rm ; ".repeat(100));
+    assert_eq!(children(&words(&line)).list.len(), 100);
 }
 
 #[test]
@@ -357,6 +371,7 @@ fn git_runs_aliases_settings_and_texts() {
         ("git -c alias.x='!rm -rf /' x", "text 'rm -rf /' @?; ..."),
         ("git -c alias.x=!rm X y", "text 'rm \"$@\"' | rm y @?; ..."),
         ("git -c alias.x=<1> x", "?; ..."),
+        ("git -c alias.x=y -c Alias.X=z x", "git -c alias.x=y -c Alias.X=z z; ..."),
         ("git -c 'alias.x=\"a' x", "?; ..."),
         ("git -c core.sshCommand='rm -rf src;' fetch", "text 'rm -rf src; \"$@\"' | 'rm -rf src;' <> @?; ..."),
         ("git -c credential.helper=store -c core.fsmonitor=false fetch", "..."),
@@ -375,6 +390,7 @@ fn git_runs_aliases_settings_and_texts() {
         ("git filter-branch --tree-filter 'rm x' HEAD", "text 'rm x' @?"),
         ("git difftool -x rm a", "text 'rm \"$@\"' | rm <1> <1> @?; ..."),
         ("git grep -O'rm x' y", "text 'rm x \"$@\"' | 'rm x' <1> @?; ..."),
+        ("git grep -nOrm --open=ls -eO y", "text 'rm \"$@\"' | rm <1> @?; text 'ls \"$@\"' | ls <1> @?; ..."),
         ("git for-each-repo --config k push -f", "git push -f @?"),
         ("git fetch --upload-pack='rm x' y", "text 'rm x \"$@\"' | 'rm x' <1> @@; ..."),
         ("git clone -c core.pager=rm x", "text 'rm \"$@\"' | rm <> @?; ..."),
@@ -404,6 +420,8 @@ fn package_managers_run_words_or_text() {
         ("uv run rm -rf src", "rm -rf src"),
         ("uv run --with x -p 3 python -c y", "python -c y"),
         ("uv pip install x", "..."),
+        ("uv run x.py rm", "..."),
+        ("uv run -", "..."),
         ("uvx ruff@1 check", "ruff check"),
         ("mise exec -- git push -f", "git push -f"),
         ("mise x node@20 -- rm", "rm"),
@@ -460,10 +478,12 @@ fn texts_stand_among_options() {
         ("tar cf x --checkpoint=1 --checkpoint-action=exec='rm x' .", "text 'rm x'"),
         ("tar --checkpoint-act exec=rm -cf x .", "text rm"),
         ("tar --checkpoint-action=dot -cf x .", ""),
-        ("tar -cI 'zstd -9' -f x .", "text 'zstd -9'"),
-        ("tar cIf zstd x .", "text zstd"),
+        ("tar -cI 'zstd -9' -f x .", "text 'zstd -9 \"$@\"' | 'zstd -9' <1>"),
+        ("tar cIf zstd x .", "text 'zstd \"$@\"' | zstd <1>"),
         ("tar -cfI x", ""),
-        ("tar xf x --to-command=rm", "text rm"),
+        ("tar xf x -I ./dot", "text './dot \"$@\"' | ./dot <1>"),
+        ("tar cf x --checkpoint-action=<1> .", "?"),
+        ("tar xf x --to-command=rm", "text 'rm \"$@\"' | rm <1>"),
         ("rsync -e 'rm -rf src' a b:", "rm -rf src host rsync --server"),
         ("rsync -ave 'ssh -p 2' a b:", "ssh -p 2 host rsync --server"),
         ("rsync --rsh=ssh --rsync-path='rm x' a b:", "ssh host rsync --server; text 'rm x' @@"),
@@ -480,6 +500,13 @@ fn texts_stand_among_options() {
         ("vim '+:!rm' -c <1>", "text rm; ?; ..."),
         ("python3 -c <1>", "?; ..."),
         ("python3.12 -c x", "..."),
+        ("perl -pi -e <1> x", "?; ..."),
+        ("perl -pe<1> x", "?; ..."),
+        ("node --eval=<1>", "?; ..."),
+        ("python3 -m <1>", "..."),
+        ("python3 -W ignore -c <1>", "?; ..."),
+        ("node x.js -p <1>", "..."),
+        ("deno eval <1>", "?; ..."),
         ("awk '{print $1}' x", ""),
         ("awk 'BEGIN{system(\"rm -rf src\")}'", "text 'rm -rf src'"),
         ("awk '/a|b/ || /c/ {print $1 / 2 | \"sort\"}'", "text sort"),
