@@ -2,6 +2,9 @@
 //!
 //! The thread consumes the port itself, so that a commit costs no hop. A thread that panics fails the actor, its supervisor starts another, and
 //! the queue is where it was.
+//!
+//! A kill takes the actor and not its thread, which may be in the middle of a commit. So each incarnation waits for its [`Turn`] before it starts a
+//! thread: two at once would commit the groups of one queue in any order, a closing fact before its proposal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +13,7 @@ use ractor::{ActorProcessingErr, ActorRef, SupervisionEvent};
 use tipstaff_core::observation::LossLedger;
 use tipstaff_core::state::{Here, InstanceIdentity, RuntimeInstance, Store, StoreError};
 use tipstaff_core::telemetry;
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use tokio::time::timeout;
 
 use super::handle::Health;
@@ -22,6 +25,12 @@ use crate::port::Mailbox;
 /// How long an orderly stop waits for the queue to be written.
 const DRAIN: Duration = Duration::from_secs(10);
 
+/// How long a start waits for the thread before it to put down its group: two commits, each as patient as the store. Less than a start may take.
+const HANDOVER: Duration = Duration::from_secs(20);
+
+/// Whose turn it is to write. Held by a thread until it has put down its group and closed its writer, also by a panic.
+pub(crate) type Turn = Arc<Mutex<()>>;
+
 /// What every incarnation is started with.
 #[derive(Clone)]
 pub(crate) struct WriterArguments {
@@ -32,6 +41,7 @@ pub(crate) struct WriterArguments {
     pub(crate) health: Health,
     pub(crate) ledger: LossLedger,
     pub(crate) left: Left,
+    pub(crate) turn: Turn,
     pub(crate) doors: Doors,
 }
 
@@ -49,9 +59,12 @@ pub(crate) struct Incarnation {
 impl StateWriter {
     async fn pre_start(&self, myself: ActorRef<()>, arguments: WriterArguments) -> Result<Incarnation, ActorProcessingErr> {
         let mailbox = Arc::clone(&arguments.mailbox);
+        let number = arguments.health.begin_writer();
+        let turn = timeout(HANDOVER, Arc::clone(&arguments.turn).lock_owned()).await;
+        let turn = turn.map_err(|_elapsed| format!("the writer thread before this one is still writing after {HANDOVER:?}"))?;
         let (opened, opening) = oneshot::channel();
         let (done, ended) = oneshot::channel();
-        start_thread(arguments, opened, done, myself)?;
+        start_thread(arguments, (number, turn), opened, done, myself)?;
         opening.await.map_err(|_panicked| "the writer thread panicked while it opened the store")??;
         Ok(Incarnation { mailbox, ended: Some(ended) })
     }
@@ -93,14 +106,17 @@ impl StateWriter {
 #[expect(clippy::disallowed_methods, reason = "the one door to the writer thread: its actor owns it and waits for its end")]
 fn start_thread(
     arguments: WriterArguments,
+    (number, turn): (u64, OwnedMutexGuard<()>),
     opened: oneshot::Sender<Result<(), StoreError>>,
     done: oneshot::Sender<()>,
     actor: ActorRef<()>,
 ) -> std::io::Result<()> {
-    let WriterArguments { store, here, instance, mailbox, health, ledger, left, doors: _ } = arguments;
+    let WriterArguments { store, here, instance, mailbox, health, ledger, left, turn: _, doors: _ } = arguments;
     let work = move || {
         // Dropped last, also by a panic: the actor looks at what became of the thread.
         let _tell = Tell(actor);
+        // Dropped after the writer: whoever has the turn next finds it closed.
+        let _turn = turn;
         let opening = store.open_writer(&instance).and_then(|writer| Ok((writer, store.reader()?)));
         let (mut writer, reader) = match opening {
             Ok(both) => both,
@@ -117,8 +133,10 @@ fn start_thread(
                 return;
             }
         }
-        let _gone = opened.send(Ok(()));
-        let number = health.begin_writer();
+        // Nobody owns a thread whose start was given up.
+        if opened.send(Ok(())).is_err() {
+            return;
+        }
         WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left, number, passed: 0 }.run();
         let _gone = done.send(());
     };

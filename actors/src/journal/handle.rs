@@ -168,7 +168,7 @@ impl Health {
         self.owed().front().cloned()
     }
 
-    /// The attempt of this one, the oldest, has an end. A writer that is being superseded may have said so already.
+    /// The attempt of this one, the oldest, has an end.
     pub(crate) fn end_paid(&self, lost: &Arc<Signal>) {
         let mut owed = self.owed();
         if owed.front().is_some_and(|first| Arc::ptr_eq(first, lost)) {
@@ -176,12 +176,12 @@ impl Health {
         }
     }
 
-    /// A writer thread begins to serve: its number. Those before it are superseded.
+    /// A writer thread is about to start: its number. Those before it are superseded.
     pub(crate) fn begin_writer(&self) -> u64 {
         self.0.newest.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Whether no later writer thread has begun.
+    /// Whether no later writer thread is about to start.
     pub(crate) fn is_newest(&self, writer: u64) -> bool {
         self.0.newest.load(Ordering::Acquire) == writer
     }

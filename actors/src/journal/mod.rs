@@ -8,6 +8,6 @@ mod handle;
 mod request;
 mod thread;
 
-pub(crate) use actor::{StateWriter, WriterArguments};
+pub(crate) use actor::{StateWriter, Turn, WriterArguments};
 pub(crate) use handle::{Health, Journal};
 pub(crate) use request::{Confirm, Left, Request};

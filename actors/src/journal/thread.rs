@@ -1,11 +1,11 @@
 //! The writer thread: the only one that writes to the store.
 //!
-//! | it finds            | it does                                                                     |
-//! |---------------------|-----------------------------------------------------------------------------|
-//! | requests            | commits them as one group, answers each, then looks again                   |
-//! | nothing for a while | writes owed gaps and ends, notes that it is alive, folds the write-ahead log          |
-//! | a closed port       | closes the record of its instance and ends                                  |
-//! | a newer thread      | ends; the instance lives on in the newer one                                |
+//! | it finds             | it does                                                                        |
+//! |----------------------|--------------------------------------------------------------------------------|
+//! | requests             | commits them as one group, answers each, then looks again                      |
+//! | nothing for a while  | writes owed gaps and ends, notes that it is alive, folds the write-ahead log   |
+//! | a closed port        | closes the record of its instance and ends                                     |
+//! | a later thread waits | ends; the instance lives on in the later one, which begins when this has ended |
 //!
 //! | the store says         | the facts of the group                                                        |
 //! |------------------------|-------------------------------------------------------------------------------|
@@ -52,13 +52,13 @@ pub(super) struct WriterThread {
 }
 
 impl WriterThread {
-    /// Serves until the port is closed, or another incarnation has taken over.
+    /// Serves until the port is closed, or another incarnation waits for its turn.
     pub(super) fn run(mut self) {
         for group in self.left.take() {
             self.commit(Hand::new(group, None));
         }
         let mut seen = Instant::now();
-        loop {
+        while self.health.is_newest(self.number) {
             let owed = self.health.owed_now();
             match self.mailbox.next(QUIET) {
                 Next::Message(first) => {
