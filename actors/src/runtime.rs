@@ -20,7 +20,7 @@ use tipstaff_core::telemetry;
 
 use crate::authorization::{OpenPermit, OpenPermits, Rulings};
 use crate::crash::Doors;
-use crate::journal::{Health, Journal, Left, Turn, WriterArguments};
+use crate::journal::{Health, Journal, Left, Turns, WriterArguments};
 use crate::observation::OpenAttempts;
 use crate::port::PortMetrics;
 use crate::session::{CallAnswer, Session, SessionBuilder};
@@ -223,7 +223,7 @@ fn open_journal(
         health: health.clone(),
         ledger: ledger.clone(),
         left: Left::default(),
-        turn: Turn::default(),
+        turns: Turns::default(),
         doors,
     };
     Ok((Journal::new(port, health, ledger, store, reader), tree::state_writer(arguments)))

@@ -3,8 +3,7 @@
 //! The thread consumes the port itself, so that a commit costs no hop. A thread that panics fails the actor, its supervisor starts another, and
 //! the queue is where it was.
 //!
-//! A kill takes the actor and not its thread, which may be in the middle of a commit. So each incarnation waits for its [`Turn`] before it starts a
-//! thread: two at once would commit the groups of one queue in any order, a closing fact before its proposal.
+//! A kill takes the actor and not its thread: each incarnation waits for its [turn](super::turn) before it starts another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +12,13 @@ use ractor::{ActorProcessingErr, ActorRef, SupervisionEvent};
 use tipstaff_core::observation::LossLedger;
 use tipstaff_core::state::{Here, InstanceIdentity, RuntimeInstance, Store, StoreError};
 use tipstaff_core::telemetry;
-use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::handle::Health;
 use super::request::{Left, Request};
 use super::thread::WriterThread;
+use super::turn::{Turn, Turns};
 use crate::crash::Doors;
 use crate::port::Mailbox;
 
@@ -27,9 +27,6 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// How long a start waits for the thread before it to put down its group: two commits, each as patient as the store. Less than a start may take.
 const HANDOVER: Duration = Duration::from_secs(20);
-
-/// Whose turn it is to write. Held by a thread until it has put down its group and closed its writer, also by a panic.
-pub(crate) type Turn = Arc<Mutex<()>>;
 
 /// What every incarnation is started with.
 #[derive(Clone)]
@@ -41,7 +38,7 @@ pub(crate) struct WriterArguments {
     pub(crate) health: Health,
     pub(crate) ledger: LossLedger,
     pub(crate) left: Left,
-    pub(crate) turn: Turn,
+    pub(crate) turns: Turns,
     pub(crate) doors: Doors,
 }
 
@@ -59,12 +56,11 @@ pub(crate) struct Incarnation {
 impl StateWriter {
     async fn pre_start(&self, myself: ActorRef<()>, arguments: WriterArguments) -> Result<Incarnation, ActorProcessingErr> {
         let mailbox = Arc::clone(&arguments.mailbox);
-        let number = arguments.health.begin_writer();
-        let turn = timeout(HANDOVER, Arc::clone(&arguments.turn).lock_owned()).await;
-        let turn = turn.map_err(|_elapsed| format!("the writer thread before this one is still writing after {HANDOVER:?}"))?;
+        let turn = arguments.turns.take(HANDOVER).await;
+        let turn = turn.ok_or_else(|| format!("the writer thread before this one is still writing after {HANDOVER:?}"))?;
         let (opened, opening) = oneshot::channel();
         let (done, ended) = oneshot::channel();
-        start_thread(arguments, (number, turn), opened, done, myself)?;
+        start_thread(arguments, turn, opened, done, myself)?;
         opening.await.map_err(|_panicked| "the writer thread panicked while it opened the store")??;
         Ok(Incarnation { mailbox, ended: Some(ended) })
     }
@@ -106,17 +102,17 @@ impl StateWriter {
 #[expect(clippy::disallowed_methods, reason = "the one door to the writer thread: its actor owns it and waits for its end")]
 fn start_thread(
     arguments: WriterArguments,
-    (number, turn): (u64, OwnedMutexGuard<()>),
+    turn: Turn,
     opened: oneshot::Sender<Result<(), StoreError>>,
     done: oneshot::Sender<()>,
     actor: ActorRef<()>,
 ) -> std::io::Result<()> {
-    let WriterArguments { store, here, instance, mailbox, health, ledger, left, turn: _, doors: _ } = arguments;
+    let WriterArguments { store, here, instance, mailbox, health, ledger, left, turns: _, doors: _ } = arguments;
     let work = move || {
         // Dropped last, also by a panic: the actor looks at what became of the thread.
         let _tell = Tell(actor);
         // Dropped after the writer: whoever has the turn next finds it closed.
-        let _turn = turn;
+        let turn = turn;
         let opening = store.open_writer(&instance).and_then(|writer| Ok((writer, store.reader()?)));
         let (mut writer, reader) = match opening {
             Ok(both) => both,
@@ -137,7 +133,7 @@ fn start_thread(
         if opened.send(Ok(())).is_err() {
             return;
         }
-        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left, number, passed: 0 }.run();
+        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left, turn: &turn, passed: 0 }.run();
         let _gone = done.send(());
     };
     std::thread::Builder::new().name("tipstaff-journal".to_owned()).spawn(work).map(drop)

@@ -7,7 +7,9 @@ mod actor;
 mod handle;
 mod request;
 mod thread;
+mod turn;
 
-pub(crate) use actor::{StateWriter, Turn, WriterArguments};
+pub(crate) use actor::{StateWriter, WriterArguments};
 pub(crate) use handle::{Health, Journal};
 pub(crate) use request::{Confirm, Left, Request};
+pub(crate) use turn::Turns;

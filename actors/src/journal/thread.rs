@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 
 use super::handle::Health;
 use super::request::{Entry, Hand, Left, Request};
+use super::turn::Turn;
 use crate::port::{Next, ThreadMailbox};
 
 /// The largest group, in facts. Measured: beyond it a group gains little and its first fact waits longer.
@@ -38,27 +39,30 @@ const QUIET: Duration = Duration::from_millis(500);
 const SEEN_EVERY: Duration = Duration::from_secs(5);
 
 /// The state of the thread.
-pub(super) struct WriterThread {
+pub(super) struct WriterThread<'t> {
     pub(super) writer: Box<dyn JournalWriter>,
     pub(super) mailbox: ThreadMailbox<Request>,
     pub(super) health: Health,
     pub(super) ledger: LossLedger,
     pub(super) reader: Arc<dyn JournalReader>,
     pub(super) left: Left,
-    /// Its number among the writer threads of this runtime.
-    pub(super) number: u64,
+    pub(super) turn: &'t Turn,
     /// How many of the oldest owed ends were owed before the queue was last seen empty: their proposals are settled.
     pub(super) passed: usize,
 }
 
-impl WriterThread {
+impl WriterThread<'_> {
     /// Serves until the port is closed, or another incarnation waits for its turn.
     pub(super) fn run(mut self) {
         for group in self.left.take() {
             self.commit(Hand::new(group, None));
         }
         let mut seen = Instant::now();
-        while self.health.is_newest(self.number) {
+        loop {
+            if self.turn.is_wanted() {
+                // The instance lives on: others would close its open attempts under the hands of the next thread.
+                return;
+            }
             let owed = self.health.owed_now();
             match self.mailbox.next(QUIET) {
                 Next::Message(first) => {
@@ -83,10 +87,6 @@ impl WriterThread {
                 }
                 Next::Closed => break,
             }
-        }
-        // A superseded thread must not say that the instance has ended: others would close its open attempts under its hands.
-        if !self.health.is_newest(self.number) {
-            return;
         }
         self.passed = self.health.owed_now();
         self.write_gaps();

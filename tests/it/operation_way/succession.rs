@@ -112,7 +112,7 @@ impl JournalWriter for Writer {
     }
 }
 
-/// P-9, L-22: a writer whose actor was killed finds another in its place and goes; it does not say that the runtime has ended, or another process would
+/// P-9, L-22: a writer whose actor was killed finds that another waits for its place and goes; it does not say that the runtime has ended, or another process would
 /// close the attempts that are under way here.
 #[tokio::test]
 async fn a_superseded_writer_does_not_end_its_instance() {
