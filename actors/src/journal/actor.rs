@@ -15,6 +15,7 @@ use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::gaps::GapsInHand;
 use super::handle::Health;
 use super::request::{Left, Request};
 use super::thread::WriterThread;
@@ -38,6 +39,7 @@ pub(crate) struct WriterArguments {
     pub(crate) health: Health,
     pub(crate) ledger: LossLedger,
     pub(crate) left: Left,
+    pub(crate) gaps: GapsInHand,
     pub(crate) turns: Turns,
     pub(crate) doors: Doors,
 }
@@ -107,7 +109,7 @@ fn start_thread(
     done: oneshot::Sender<()>,
     actor: ActorRef<()>,
 ) -> std::io::Result<()> {
-    let WriterArguments { store, here, instance, mailbox, health, ledger, left, turns: _, doors: _ } = arguments;
+    let WriterArguments { store, here, instance, mailbox, health, ledger, left, gaps, turns: _, doors: _ } = arguments;
     let work = move || {
         // Dropped last, also by a panic: the actor looks at what became of the thread.
         let _tell = Tell(actor);
@@ -133,7 +135,7 @@ fn start_thread(
         if opened.send(Ok(())).is_err() {
             return;
         }
-        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left, turn: &turn, passed: 0 }.run();
+        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left, gaps, turn: &turn, passed: 0 }.run();
         let _gone = done.send(());
     };
     std::thread::Builder::new().name("tipstaff-journal".to_owned()).spawn(work).map(drop)

@@ -16,14 +16,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tipstaff_core::id::{SessionId, SignalId};
-use tipstaff_core::observation::{GapRecord, LossLedger, LossReason, Lost};
+use tipstaff_core::observation::{LossLedger, LossReason};
 use tipstaff_core::operation::Unrecorded;
 use tipstaff_core::signal::{EmitterRole, LifecycleKind, Payload, PayloadType, Signal};
-use tipstaff_core::state::{AppendError, Appended, Gap, GapReason, JournalReader, JournalWrite, JournalWriter, StoreError};
+use tipstaff_core::state::{AppendError, Appended, JournalReader, JournalWrite, JournalWriter, StoreError};
 use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 
+use super::gaps::GapsInHand;
 use super::handle::Health;
 use super::request::{Entry, Hand, Left, Request};
 use super::turn::Turn;
@@ -46,6 +46,7 @@ pub(super) struct WriterThread<'t> {
     pub(super) ledger: LossLedger,
     pub(super) reader: Arc<dyn JournalReader>,
     pub(super) left: Left,
+    pub(super) gaps: GapsInHand,
     pub(super) turn: &'t Turn,
     /// How many of the oldest owed ends were owed before the queue was last seen empty: their proposals are settled.
     pub(super) passed: usize,
@@ -164,25 +165,11 @@ impl WriterThread<'_> {
         })
     }
 
-    /// Writes what sessions have lost, now that the store may take it (P-10). Success shows that the store takes writes again.
+    /// Writes what sessions have lost, now that the store may take it (P-10), and then the ends that are owed.
     fn write_gaps(&mut self) {
-        for session in self.ledger.pending() {
-            let Some(taken) = self.ledger.take_pending(&session) else { continue };
-            let group: Vec<JournalWrite> = taken.records().iter().map(|record| gap(&session, record)).collect();
-            match self.writer.commit(&group) {
-                Ok(answers) if answers.iter().all(Result::is_ok) => {
-                    taken.written();
-                    self.health.accepted();
-                }
-                // The store refuses this session's gaps alone: those of others are not held back by it.
-                Ok(_) => taken.put_back(),
-                Err(_) => {
-                    taken.put_back();
-                    return;
-                }
-            }
+        if self.gaps.write(&mut *self.writer, &self.ledger, &self.health).is_ok() {
+            self.close_owed();
         }
-        self.close_owed();
     }
 
     /// Closes the attempts whose closing fact was lost and whose proposal is on record: nobody who reads the journal can know how they ended (I-17).
@@ -244,19 +231,4 @@ fn ambiguous(lost: &Signal) -> Signal {
         fact = fact.subject(subject.clone());
     }
     fact.build()
-}
-
-fn gap(session: &SessionId, record: &GapRecord) -> JournalWrite {
-    let reason = match record.reason {
-        LossReason::NoRoom => GapReason::QueueFull,
-        LossReason::StoreAbsent => GapReason::StoreUnavailable,
-        LossReason::Unconfirmed => GapReason::WriterLost,
-        LossReason::Refused => GapReason::Refused,
-    };
-    let known_lost = match record.lost {
-        Lost::Known(facts) => Some(facts),
-        Lost::Unknown => None,
-    };
-    let (first_at, last_at) = (record.first_at, record.last_at);
-    JournalWrite::Gap(Gap { id: SignalId::generate(), session: session.clone(), reason, first_at, last_at, known_lost })
 }
