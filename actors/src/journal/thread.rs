@@ -167,7 +167,7 @@ impl WriterThread<'_> {
 
     /// Writes what sessions have lost, now that the store may take it (P-10), and then the ends that are owed.
     fn write_gaps(&mut self) {
-        if self.gaps.write(&mut *self.writer, &self.ledger, &self.health).is_ok() {
+        if self.gaps.write(&mut *self.writer, &*self.reader, &self.ledger, &self.health).is_ok() {
             self.close_owed();
         }
     }
