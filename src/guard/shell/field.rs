@@ -11,6 +11,10 @@ pub(in crate::guard) struct Field {
     pub(in crate::guard) text: String,
     /// What is not known of it.
     pub(in crate::guard) open: Open,
+    /// The end that is known of one word of which the middle is not. Empty unless `open` is [`Open::One`].
+    pub(in crate::guard) tail: String,
+    /// The text is an unquoted pattern, for which the shell puts the names of files if there are any.
+    pub(in crate::guard) pattern: bool,
     /// Where it stands.
     pub(in crate::guard) span: Span,
     /// Where the text begins, if it stands in the outermost text byte for byte.
@@ -44,7 +48,17 @@ impl Field {
 
     /// The text, if all of it is known.
     pub(in crate::guard) fn literal(&self) -> Option<&str> {
-        (self.open == Open::No).then_some(self.text.as_str())
+        (self.open == Open::No && !self.pattern).then_some(self.text.as_str())
+    }
+
+    /// The end of the path that the word is, after its last slash, if it is known.
+    pub(in crate::guard) fn base_name(&self) -> Option<&str> {
+        match self.open {
+            _ if self.pattern => None,
+            Open::No => self.text.rsplit('/').next(),
+            Open::One => self.tail.rsplit_once('/').map(|(_, name)| name),
+            Open::Many => None,
+        }
     }
 
     /// Where the text stands when it is read as program text from its byte `skip` on.
