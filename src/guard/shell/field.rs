@@ -1,7 +1,6 @@
 //! A field: what a word is after its expansions, as far as the text says.
 
-use std::sync::Arc;
-
+use super::run::origin::Origins;
 use super::syntax::{Base, Span};
 
 /// One word as a program gets it.
@@ -20,7 +19,7 @@ pub(in crate::guard) struct Field {
     /// Where the text begins, if it stands in the outermost text byte for byte.
     pub(in crate::guard) exact: Option<usize>,
     /// The programs whose output the text holds.
-    pub(in crate::guard) from: Vec<Arc<str>>,
+    pub(in crate::guard) from: Origins,
 }
 
 /// What is not known of a field. Ordered by how little is known.
