@@ -467,6 +467,9 @@ pub(super) const RUNNERS: &[&str] = &[
     "zsh",
 ];
 
+/// The shells whose program text is read.
+pub(super) const SHELLS: &[&str] = &["bash", "dash", "ksh", "sh", "zsh"];
+
 /// The folders in which a program of a known name is that program.
 pub(super) const STANDARD_FOLDERS: &[&str] = &["/bin/", "/opt/homebrew/bin/", "/usr/bin/", "/usr/local/bin/"];
 
@@ -557,9 +560,6 @@ pub(super) const DATA_BUT: &[(&str, &[&str])] = &[
 
 /// Commands among [`DATA_ONLY`] that evaluate a subscript within a word.
 pub(super) const EVALUATES: &[&str] = &["[", "printf", "test"];
-
-/// Commands that change the folder which later relative paths start from.
-pub(super) const CHANGES_FOLDER: &[&str] = &["cd", "chdir", "popd", "pushd"];
 
 #[cfg(test)]
 mod tests {

@@ -37,6 +37,7 @@
 //! of the call. A file in which a later line silently opens what an earlier one closed would be the alternative.
 
 mod command;
+mod doubt;
 mod error;
 mod file;
 mod grammar;
@@ -50,7 +51,6 @@ mod rule;
 mod shell;
 mod subject;
 mod tools;
-mod words;
 
 pub use error::{PolicyError, PolicyFault};
 pub use interceptor::{ASK, DENY};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::command::Doubt;
+use super::doubt::Doubt;
 use super::error::PolicyError;
 use super::file;
 use super::judgement::{Answer, GuardedCall, Judgement, Match, Note, Rewrite};
@@ -81,7 +81,7 @@ impl Policy {
         for guard in self.guards.iter().filter(|guard| guard.is_for(call.tool)) {
             let Some(finding) = subject.strongest(guard) else { continue };
             let certain = finding.doubt.is_none();
-            let unread = matches!(finding.doubt, Some(Doubt::NotLiteral(_) | Doubt::Input(_)));
+            let unread = matches!(finding.doubt, Some(Doubt::Unclear(_) | Doubt::Input(_)));
             let answer = match (&guard.action, certain) {
                 (Action::Record, _) => {
                     let (reason, place) = (guard.reason(&finding), finding.site);
@@ -146,7 +146,7 @@ impl Guard {
         }
     }
 
-    fn reason(&self, finding: &Finding<'_>) -> Arc<str> {
+    fn reason(&self, finding: &Finding) -> Arc<str> {
         match (&finding.doubt, &self.reason) {
             (Some(doubt), _) => doubt.to_string().into(),
             (None, Some(reason)) => reason.clone(),

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 
 use super::grammar::{self, DATA_BUT, DATA_ONLY, EVALUATES, GIT_BEYOND, GIT_DATA, OPAQUE, RUNNERS, STANDARD_FOLDERS};
 use super::options::{self, Holds};
-use super::words::{SimpleCommand, Word};
+use super::shell::field::{Field, Open};
 
 /// What a command does with its words and its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +31,10 @@ pub(super) enum Conduct {
 }
 
 /// The conduct of one command.
-pub(super) fn conduct(command: &SimpleCommand<'_>) -> Conduct {
-    let program = command.program().text.as_ref();
-    let arguments = command.arguments();
+pub(super) fn conduct(fields: &[Field]) -> Conduct {
+    let (program, arguments) = (program_word(&fields[0]), &fields[1..]);
     let given = |option: &str| arguments.iter().any(|word| options::names(&word.text, option));
     match base(program) {
-        // These only tell where a command is; as a command of the shell it may run others of them.
-        "command" if arguments.first().is_some_and(|word| matches!(&*word.text, "-v" | "-V")) => Conduct::Data,
-        "command" => Conduct::Opaque,
-        "sudo" | "doas" if ["-s", "-i", "--shell", "--login"].into_iter().any(given) => Conduct::Opaque,
-        "env" if ["-S", "--split-string"].into_iter().any(given) => Conduct::Opaque,
         name if grammar::listed(OPAQUE, &plain(name)) => Conduct::Opaque,
         // A program of a user's own, by a name that is known.
         name if name.len() < program.len() && !STANDARD_FOLDERS.contains(&&program[..program.len() - name.len()]) => {
@@ -49,7 +43,7 @@ pub(super) fn conduct(command: &SimpleCommand<'_>) -> Conduct {
         "git" => git(arguments),
         name if grammar::listed(DATA_ONLY, name) => {
             let beyond = DATA_BUT.iter().find(|(program, _)| *program == name).map_or(&[][..], |(_, options)| options);
-            let evaluated = |word: &Word<'_>| word.text.contains('[') && word.text.contains(['$', '`']);
+            let evaluated = |word: &Field| word.text.contains('[') && word.text.contains(['$', '`']);
             if beyond.iter().any(|option| given(option)) || (EVALUATES.contains(&name) && arguments.iter().any(evaluated)) {
                 Conduct::Opaque
             } else {
@@ -60,13 +54,18 @@ pub(super) fn conduct(command: &SimpleCommand<'_>) -> Conduct {
     }
 }
 
-fn git(arguments: &[Word<'_>]) -> Conduct {
+/// The program word, as far as it is known: at least the end that holds its name.
+pub(super) fn program_word(program: &Field) -> &str {
+    if program.open == Open::No { &program.text } else { &program.tail }
+}
+
+fn git(arguments: &[Field]) -> Conduct {
     let program = grammar::program("git").expect("git has an entry");
     let Some(found) = options::subcommand(Some(program), arguments) else { return Conduct::Names };
     let (globals, rest) = arguments.split_at(found.at);
-    let subcommand = rest[0].text.as_ref();
+    let subcommand = rest[0].text.as_str();
     let set = globals.iter().any(|word| program.global_settings.iter().any(|option| options::names(&word.text, option)));
-    let beyond = |word: &Word<'_>| {
+    let beyond = |word: &Field| {
         word.text.contains("ext::")
             || GIT_BEYOND.iter().any(|(of, option)| (of.is_empty() || *of == subcommand) && options::names(&word.text, option))
     };
@@ -126,11 +125,10 @@ fn any_name(text: &str, wanted: impl Fn(&str) -> bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::words::{Reading, read};
+    use crate::guard::shell::run;
 
     fn conduct_of(line: &str) -> Conduct {
-        let Reading::Commands(commands) = read(line) else { panic!("{line:?} is not literal") };
-        conduct(&commands[0])
+        conduct(&run::line(line, None).invocations[0].fields)
     }
 
     #[test]

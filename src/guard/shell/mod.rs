@@ -9,4 +9,7 @@
 //! | `wrapper` | a program with its fields        | the commands and program texts that it runs            |
 
 pub(super) mod field;
+pub(super) mod parse;
+pub(super) mod run;
 pub(super) mod syntax;
+pub(super) mod wrapper;
