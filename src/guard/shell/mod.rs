@@ -9,4 +9,6 @@
 //! | `wrapper` | a program with its fields        | the commands and program texts that it runs            |
 
 pub(super) mod field;
+#[cfg_attr(not(test), expect(dead_code, reason = "read by `run`, which comes next"))]
+pub(super) mod parse;
 pub(super) mod syntax;
