@@ -143,7 +143,7 @@ impl Parser<'_> {
             return true;
         }
         match self.reserved() {
-            Some(Reserved::Function | Reserved::Coproc | Reserved::Time | Reserved::Not) | None => false,
+            Some(Reserved::Function | Reserved::Coproc | Reserved::Time | Reserved::Not | Reserved::Misplaced) | None => false,
             Some(word) => !word.closes(),
         }
     }

@@ -134,9 +134,13 @@ impl<'t> Parser<'t> {
         Ok(read)
     }
 
-    /// Goes back to read text again, which is paid for.
+    /// Goes back to read text again, which is paid for. Bash drops all joints of lines from such text, those in comments and quoted
+    /// here-documents too, which are none at the first reading.
     pub(super) fn back_to(&mut self, at: usize) -> Read<()> {
         let spent = self.at - at;
+        if self.text[at..self.at].contains("\\\n") {
+            return Err(self.refuse_since(at, Why::Ambiguous));
+        }
         self.at = at;
         let left = self.purse.get().checked_sub(spent).ok_or_else(|| self.refuse(Why::TooDeep))?;
         self.purse.set(left);

@@ -113,7 +113,10 @@ impl Parser<'_> {
         if duplicates && self.take(b"-") {
             return Ok(RedirectKind::Duplicate(literal("-", self.span(start..self.at))));
         }
-        if self.at_break() {
+        // A number before another operator belongs to that one.
+        let number = !duplicates && self.peek().is_some_and(|byte| byte.is_ascii_digit()) && self.descriptor()?.is_some();
+        self.at = start;
+        if number || self.at_break() {
             return Err(self.unexpected());
         }
         let word = self.word(Stop::Word)?;

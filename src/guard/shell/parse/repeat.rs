@@ -39,12 +39,15 @@ impl Parser<'_> {
         let start = self.at;
         self.word(Stop::Word)?;
         let name = self.text[start..self.at].to_owned();
-        self.newlines()?;
+        let mut separated = self.newlines()? > 0;
         let values = if self.take_word(b"in") { Some(self.values()?) } else { None };
+        separated |= values.is_some();
         if values.is_none() && self.take(b";") {
             self.newlines()?;
+            separated = true;
         }
-        Ok(Kind::For { name, values, select, body: self.loop_body()? })
+        let body = if separated { self.loop_body()? } else { self.do_body()? };
+        Ok(Kind::For { name, values, select, body })
     }
 
     /// The words after `in`, their end, and line feeds after it.

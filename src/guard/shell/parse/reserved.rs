@@ -25,6 +25,8 @@ pub(super) enum Reserved {
     Open,
     Close,
     Condition,
+    /// `in`, `]]`: never where a command begins.
+    Misplaced,
 }
 
 impl Reserved {
@@ -50,6 +52,7 @@ impl Reserved {
             b"{" => Self::Open,
             b"}" => Self::Close,
             b"[[" => Self::Condition,
+            b"in" | b"]]" => Self::Misplaced,
             _ => return None,
         })
     }
@@ -59,7 +62,7 @@ impl Reserved {
         match self {
             Self::Then | Self::Elif | Self::Else | Self::Fi | Self::Do | Self::Done | Self::Esac | Self::Close => true,
             Self::If | Self::While | Self::Until | Self::For | Self::Select | Self::Case | Self::Function => false,
-            Self::Coproc | Self::Time | Self::Not | Self::Open | Self::Condition => false,
+            Self::Coproc | Self::Time | Self::Not | Self::Open | Self::Condition | Self::Misplaced => false,
         }
     }
 }
