@@ -12,8 +12,6 @@
 //! A guard matches with the least certain of its parts. Over the commands of a line, the most certain match counts. What is unclear in the
 //! line may match every guard.
 
-use std::rc::Rc;
-
 use super::doubt::Doubt;
 use super::grammar::{self, GIT_DATA, GIT_OTHER, Program, SHELLS};
 use super::options::{self, Holds};
@@ -169,7 +167,7 @@ fn matched(rule: &CommandRule, invocation: &Invocation, inside: Option<&Inside>)
     }
     if let Some(inside) = inside {
         let operand = |(at, certain): &(usize, bool)| {
-            let outside = is_outside(inside, invocation.folder.as_ref(), &arguments[*at]);
+            let outside = is_outside(inside, invocation, &arguments[*at]);
             (if *certain { outside } else { outside.min(Holds::Maybe) }, *at)
         };
         let mut operands = part(sorted.operands.iter().map(operand).collect(), arguments, program, Doubt::Folder);
@@ -228,9 +226,9 @@ fn is_word(rule: &CommandRule, word: &Field) -> Option<Holds> {
 }
 
 /// Whether an operand is in none of some places.
-fn is_outside(inside: &Inside, folder: Option<&Rc<str>>, word: &Field) -> Holds {
-    let folder = folder.map(|folder| &**folder);
-    if word.open != Open::No {
+fn is_outside(inside: &Inside, invocation: &Invocation, word: &Field) -> Holds {
+    let folder = invocation.folder.as_deref();
+    if word.open != Open::No || invocation.elsewhere {
         return Holds::Maybe;
     }
     if !word.pattern {

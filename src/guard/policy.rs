@@ -563,13 +563,11 @@ mod tests {
             let call = GuardedCall { tool: "Bash", input: &input, cwd: Some("/ws"), workspace: Some("/ws") };
             prop_assert!(policy.judge(&call).matches.len() <= policy.guards().count());
             if let Some(Rewrite::To { input, .. }) = policy.rewrite(&call) {
+                // What runs; of a wrapper, what it runs.
                 let words = |line: &str| -> Vec<Vec<String>> {
-                    match crate::guard::words::read(line) {
-                        crate::guard::words::Reading::Commands(commands) => {
-                            commands.iter().map(|command| command.words.iter().map(|word| word.text.to_string()).collect()).collect()
-                        }
-                        crate::guard::words::Reading::NotLiteral(_) => Vec::new(),
-                    }
+                    let trace = crate::guard::shell::run::line(line, Some("/ws"));
+                    let run = trace.invocations.into_iter().filter(|invocation| !invocation.wrapper);
+                    run.map(|invocation| invocation.fields.into_iter().map(|field| field.text).collect()).collect()
                 };
                 let mut expected = words(&line);
                 expected.iter_mut().filter(|words| words[0] == "npm").for_each(|words| words[0] = "pnpm".to_owned());

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::paths;
 use super::shell::field::Field;
-use super::shell::parse::MAX_LINE_BYTES;
+use super::shell::parse::MAX_BYTES;
 
 /// The tools that a command guard without `tools` is for.
 pub(super) const SHELL_TOOLS: &[&str] = &["Bash", "exec_command", "local_shell", "local_shell_call", "shell", "shell_command"];
@@ -187,7 +187,7 @@ fn words_of<'a>(list: &[&'a str], source: Source<'a>) -> Command<'a> {
     if list.is_empty() {
         return Command::Unclear("the list of words is empty");
     }
-    if list.iter().map(|word| word.len()).sum::<usize>() > MAX_LINE_BYTES || list.iter().any(|word| word.contains('\0')) {
+    if list.iter().map(|word| word.len()).sum::<usize>() > MAX_BYTES || list.iter().any(|word| word.contains('\0')) {
         return Command::Unclear("the list of words is too long or holds a NUL");
     }
     Command::Words(list.iter().enumerate().map(|(at, word)| Field::known(*word, at..at + 1)).collect(), source)

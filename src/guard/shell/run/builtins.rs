@@ -39,20 +39,27 @@ impl Runner<'_> {
                 let target = words.iter().find(|word| !matches!(word.literal(), Some("--" | "-P" | "-L" | "-e" | "-n" | "-@")));
                 match target {
                     Some(target) => self.change_folder(target, shell),
-                    None => shell.folder = None,
+                    None => self.change_folder(&Field::unknown(Open::One, at.clone()), shell),
                 }
                 shell.after_failure = Some(before);
             }
-            "popd" => shell.folder = None,
+            "popd" => self.change_folder(&Field::unknown(Open::One, at.clone()), shell),
             "export" | "declare" | "typeset" | "local" | "readonly" => {
                 if given('n') && name != "export" && name != "readonly" {
                     self.changes(at, "a reference to a variable");
                 }
                 self.evaluates |= name != "export";
+                let typed = name != "export" && ['i', 'l', 'u', 'c', 'a', 'A'].into_iter().any(given);
+                let odd = typed || name == "readonly" || given('r');
                 for word in words {
                     if let Some((variable, value)) = definition(word) {
                         self.setting(&variable, &value, &word.span, shell);
-                        shell.assign(&variable, value);
+                        shell.assign(&variable, if typed { Value::unknown(value.from()) } else { value });
+                        if odd {
+                            shell.make_odd(&variable);
+                        }
+                    } else if let Some(variable) = word.literal().filter(|text| odd && is_name(text)) {
+                        shell.make_odd(variable);
                     } else if word.open == Open::Many {
                         self.changes(&word.span, name);
                     }
@@ -80,7 +87,7 @@ impl Runner<'_> {
                     shell.assign(variable, Value::unknown(super::invoke::all_origins(words)));
                 }
             }
-            "let" => self.evaluates = true,
+            "let" => words.iter().for_each(|word| self.calculation(word, shell)),
             "test" | "[" => self.evaluates |= words.iter().any(|word| matches!(word.literal(), Some("-v" | "-R"))),
             "set" => set(words, shell),
             "shift" => {
@@ -104,8 +111,14 @@ impl Runner<'_> {
 
     /// Goes to a folder; what becomes of a failure is the caller's.
     pub(super) fn change_folder(&mut self, target: &Field, shell: &mut Shell) {
-        let path = target.literal().filter(|path| !path.is_empty() && *path != "-" && !path.starts_with(['+', '~']));
+        let followed = |path: &&str| path.starts_with('/') || shell.is_from_outside("CDPATH");
+        let path = target.literal().filter(|path| !path.is_empty() && *path != "-" && !path.starts_with(['+', '~'])).filter(followed);
         shell.folder = path.and_then(|path| crate::guard::paths::resolve(shell.folder.as_deref(), path)).map(Rc::from);
+        for variable in ["PWD", "OLDPWD"] {
+            if !shell.is_from_outside(variable) {
+                shell.assign(variable, Value::unknown(Origins::default()));
+            }
+        }
     }
 
     /// Looks at a variable by which programs come to run.

@@ -71,10 +71,11 @@ impl Runner<'_> {
         }
         ends.append(&mut failures);
         shell.folder = agreed(&ends);
+        shell.leaves = left && chain.len() == 1;
         output
     }
 
-    fn doubt(&mut self, shell: &mut Shell, moment: &super::state::Moment, at: &Span) {
+    pub(super) fn doubt(&mut self, shell: &mut Shell, moment: &super::state::Moment, at: &Span) {
         let changes = shell.doubt_since(moment);
         self.step(changes, at);
     }
@@ -192,6 +193,7 @@ impl Runner<'_> {
         let moment = shell.now();
         let output = self.list(body, shell);
         self.doubt(shell, &moment, at);
+        shell.leaves = false;
         output
     }
 
@@ -202,6 +204,7 @@ impl Runner<'_> {
         self.doubt(shell, &moment, at);
         output.append(round(self, shell));
         self.doubt(shell, &moment, at);
+        shell.leaves = false;
         maybe(output)
     }
 
@@ -222,6 +225,7 @@ impl Runner<'_> {
                 output.append(self.list(body, shell));
                 // The round may be left in its middle.
                 self.doubt(shell, &moment, at);
+                shell.leaves = false;
             }
             return output;
         }
@@ -240,6 +244,9 @@ impl Runner<'_> {
         let mut target = None;
         for redirect in redirects {
             let descriptor = redirect.descriptor.as_deref();
+            if let Some(name) = descriptor.and_then(|name| name.strip_prefix('{')?.strip_suffix('}')) {
+                shell.assign(name, Value::unknown(Origins::default()));
+            }
             match &redirect.kind {
                 RedirectKind::Read(word) => {
                     let path = self.single(word, shell);

@@ -217,8 +217,24 @@ impl Runner<'_> {
 
     /// Looks at what stands in an arithmetic text.
     pub(super) fn arithmetic(&mut self, text: &Word, shell: &mut Shell) {
+        let text = self.single(text, shell);
+        self.calculation(&text, shell);
+    }
+
+    /// Follows a text that is calculated: names in it are evaluated, and may be assigned.
+    pub(super) fn calculation(&mut self, text: &Field, shell: &mut Shell) {
         self.evaluates = true;
-        self.single(text, shell);
+        let assigns = ["=", "++", "--"].iter().any(|operator| text.text.contains(operator));
+        match text.literal() {
+            Some(text) if assigns => {
+                let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| !name.is_empty());
+                for name in names.filter(|name| !name.starts_with(|c: char| c.is_ascii_digit())) {
+                    shell.assign(name, Value::unknown(super::Origins::default()));
+                }
+            }
+            Some(_) => {}
+            None => shell.forget_all(),
+        }
     }
 
     fn parameter(&mut self, parameter: &Parameter, part: &Part, shell: &mut Shell, quoted: bool, fields: &mut Fields) {
@@ -278,7 +294,11 @@ impl Runner<'_> {
         let together = quoted && (name == "*" || index == Some("*"));
         for (nth, value) in values.iter().enumerate() {
             if nth > 0 {
-                if together { fields.push(" ", false) } else { fields.end() }
+                match together {
+                    true if shell.splits_oddly => fields.push_unknown(Open::One),
+                    true => fields.push(" ", false),
+                    false => fields.end(),
+                }
             }
             if quoted {
                 fields.current();

@@ -5,23 +5,21 @@ use std::rc::Rc;
 use super::super::field::{Field, Open};
 use super::super::parse::parse;
 use super::super::syntax::{Assignment, Base, Span, Value as Assigned, Word};
-use super::super::wrapper::{self, Child, Folder};
-use super::state::{Shell, Value};
+use super::super::wrapper::{self, Child, Folder, Scope};
+use super::state::{Moment, Shell, Value};
 use super::stream::Stream;
 use super::{Cause, Flow, Invocation, Origins, Runner};
 
 /// A program with its words.
 pub(super) struct Call {
     pub(super) fields: Vec<Field>,
-    /// Unknown words follow.
-    pub(super) more: bool,
     /// Not even a function or builtin of the shell may stand for the program's name.
     pub(super) outside: bool,
 }
 
 impl Call {
     pub(super) fn new(fields: Vec<Field>) -> Self {
-        Self { fields, more: false, outside: false }
+        Self { fields, outside: false }
     }
 }
 
@@ -56,7 +54,8 @@ impl Runner<'_> {
             Assigned::Scalar(word) => Value::Text(self.single(word, shell)),
             Assigned::Array(words) => {
                 let fields = self.fields(words, shell);
-                match fields.iter().any(|field| field.open == Open::Many || field.pattern) {
+                let odd = |field: &Field| field.open == Open::Many || field.pattern || field.text.starts_with('[');
+                match fields.iter().any(odd) {
                     true => Value::unknown(Origins::default()),
                     false => Value::Array(fields),
                 }
@@ -89,10 +88,7 @@ impl Runner<'_> {
     }
 
     fn follow(&mut self, call: Call, at: &Span, shell: &mut Shell) -> Stream {
-        let Call { mut fields, more, outside } = call;
-        if more {
-            fields.push(Field { from: shell.input.from().clone(), ..Field::unknown(Open::Many, at.clone()) });
-        }
+        let Call { fields, outside } = call;
         let name = fields[0].base_name().filter(|name| name.bytes().all(|byte| byte.is_ascii_graphic())).map(str::to_owned);
         let Some(name) = name else {
             self.flow(&fields[0].from, "the name of a program", at);
@@ -100,33 +96,43 @@ impl Runner<'_> {
             return Stream::unknown(all_origins(&fields));
         };
         let plain = fields[0].literal() == Some(&name);
+        let folder = shell.folder.clone();
         let mut output = None;
         if plain && !outside {
-            if let Some(function) = shell.functions.get(name.as_str()).map(Rc::clone) {
+            let moment = shell.now();
+            let function = shell.functions.get(name.as_str()).map(Rc::clone);
+            if let Some(function) = &function {
                 self.called.insert(function.at.clone());
-                let positional = shell.positional.take();
                 shell.positional = known_words(&fields).then(|| fields.clone().into());
                 output = Some(self.command(&function.body, shell));
-                shell.positional = positional;
+                shell.positional = moment.positional();
                 shell.leaves = false;
             }
             self.builtin(&name, &fields, at, shell);
+            if function.is_some() {
+                // The function, or the command of that name; and some of its variables may have been its own.
+                self.doubt(shell, &moment, at);
+            }
         }
         let children = wrapper::children(&fields);
         self.trace.invocations.push(Invocation {
-            folder: shell.folder.clone(),
+            folder,
             input: shell.input.text().map(str::to_owned),
-            wrapper: children.is_some(),
+            wrapper: children.known,
+            elsewhere: shell.elsewhere,
             fields: fields.clone(),
         });
-        if children.is_none()
+        if children.list.is_empty()
             && let Some(path) = fields[0].literal().filter(|path| path.contains('/') && self.is_written(path, shell))
         {
             let script = self.read(&Field::known(path, at.clone()), shell);
-            return self.program_text(&script, &name, at, shell, Some(fields.into()));
+            let moment = shell.now();
+            let output = self.program_text(&script, &name, fields, Scope::Apart, at, shell);
+            shell.back_to(&moment);
+            return output;
         }
         let mut ran: Option<Stream> = None;
-        for child in children.into_iter().flatten() {
+        for child in children.list {
             let child = self.child(child, &name, &fields, at, shell);
             match &mut ran {
                 None => ran = Some(child),
@@ -146,86 +152,96 @@ impl Runner<'_> {
 
     /// Runs what a program runs of its words.
     fn child(&mut self, child: Child, name: &str, fields: &[Field], at: &Span, shell: &mut Shell) -> Stream {
+        let moment = shell.now();
         match child {
-            Child::Command { mut words, assignments, more, folder } => {
-                for word in words.iter_mut().filter(|word| word.open != Open::No) {
-                    // Words that are taken from the input.
-                    word.from.add(shell.input.from());
-                }
-                let moment = shell.now();
+            Child::Command { words, assignments, folder, fed } => {
+                let here = matches!(name, "command" | "builtin") && folder == Folder::Same;
+                self.enter(&folder, shell);
                 for (name, value) in assignments {
                     let value = Value::Text(value);
                     self.setting(&name, &value, at, shell);
                     shell.assign(&name, value);
                 }
-                match folder {
-                    Folder::Same => {}
-                    Folder::Unknown => shell.folder = None,
-                    Folder::Known(path) => self.change_folder(&path, shell),
+                let words = if fed { fed_by(words, shell.input.from()) } else { words };
+                if fed {
+                    shell.input = Rc::new(Stream::unknown(Origins::default()));
                 }
-                let outside = !matches!(name, "command" | "builtin" | "exec");
-                let output = self.invoke(Call { fields: words, more, outside: outside || name == "exec" }, shell);
-                let (leaves, changed) = (shell.leaves, shell.folder.clone());
-                shell.back_to(&moment);
-                if name == "command" || name == "builtin" {
-                    shell.folder = changed;
-                    shell.leaves = leaves;
+                let output = self.invoke(Call { fields: words, outside: !here }, shell);
+                if here {
+                    shell.input = moment.input();
+                } else {
+                    shell.back_to(&moment);
                 }
                 output
             }
-            Child::Text { text, skip, positional, here } => {
-                let positional = (!positional.is_empty()).then(|| positional.into());
+            Child::Text { text, positional, scope, folder } => {
                 self.flow(&text.from, name, at);
-                let Some(program) = text.literal().and_then(|text| text.get(skip..)) else {
+                let Some(program) = text.literal() else {
                     self.unclear(&text.span, Cause::Runs(name.to_owned()));
                     return Stream::unknown(all_origins(fields));
                 };
-                self.nested(program, text.base(skip), positional, here, at, shell)
+                self.enter(&folder, shell);
+                let output = self.nested(program, text.base(0), positional, scope, at, shell);
+                self.leave(scope, &moment, shell);
+                output
             }
-            Child::Input { positional } => {
-                let input = Rc::clone(&shell.input);
-                let positional = (!positional.is_empty()).then(|| positional.into());
-                self.program_text(&input, name, at, shell, positional)
+            Child::Input { positional, scope, folder } => {
+                let program = Rc::clone(&shell.input);
+                shell.input = Rc::new(Stream::empty());
+                self.enter(&folder, shell);
+                let output = self.program_text(&program, name, positional, scope, at, shell);
+                self.leave(scope, &moment, shell);
+                output
             }
-            Child::File { path, positional, here } => {
-                let positional = (!positional.is_empty()).then(|| positional.into());
-                match path.literal() {
-                    None => {
-                        self.flow(&path.from, name, at);
-                        self.unclear(&path.span, Cause::Runs(name.to_owned()));
-                        Stream::unknown(all_origins(fields))
-                    }
-                    Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "-") => {
-                        let input = Rc::clone(&shell.input);
-                        self.program_text(&input, name, at, shell, positional)
-                    }
-                    Some(known) if self.is_written(known, shell) => {
-                        let script = self.read(&path, shell);
-                        match (here, script.text(), script.base()) {
-                            (true, Some(text), Some(base)) => {
-                                self.flow(script.from(), name, at);
-                                self.nested(text, base, positional, true, at, shell)
-                            }
-                            _ => self.program_text(&script, name, at, shell, positional),
-                        }
-                    }
+            Child::File { path, positional, scope, folder } => {
+                let Some(known) = path.literal() else {
+                    self.flow(&path.from, name, at);
+                    self.unclear(&path.span, Cause::Runs(name.to_owned()));
+                    return Stream::unknown(all_origins(fields));
+                };
+                let is_input = matches!(known, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0");
+                if !is_input && !self.is_written(known, shell) {
                     // A script of the user's: out of sight.
-                    Some(_) => Stream::unknown(all_origins(fields)),
+                    return Stream::unknown(all_origins(fields));
                 }
+                let program = self.read(&path, shell);
+                self.enter(&folder, shell);
+                let output = self.program_text(&program, name, positional, scope, at, shell);
+                self.leave(scope, &moment, shell);
+                output
             }
-            Child::Unclear(field) => {
-                let at = fields.get(field).map_or_else(|| at.clone(), |field| field.span.clone());
-                self.unclear(&at, Cause::Runs(name.to_owned()));
+            Child::Unclear(span) => {
+                self.unclear(&span, Cause::Runs(name.to_owned()));
                 Stream::unknown(all_origins(fields))
             }
         }
     }
 
-    /// Runs an input or a file as the program of another shell.
-    fn program_text(&mut self, text: &Stream, name: &str, at: &Span, shell: &mut Shell, positional: Option<Rc<[Field]>>) -> Stream {
+    /// Goes where a child runs.
+    fn enter(&mut self, folder: &Folder, shell: &mut Shell) {
+        match folder {
+            Folder::Same => {}
+            Folder::Known(path) => self.change_folder(path, shell),
+            Folder::Unknown => shell.folder = None,
+            Folder::Elsewhere => {
+                shell.folder = None;
+                shell.elsewhere = true;
+            }
+        }
+    }
+
+    fn leave(&mut self, scope: Scope, moment: &Moment, shell: &mut Shell) {
+        match scope {
+            Scope::Here => shell.input = moment.input(),
+            Scope::Apart | Scope::Later => shell.back_to(moment),
+        }
+    }
+
+    /// Runs an input or a file as program text.
+    fn program_text(&mut self, text: &Stream, name: &str, positional: Vec<Field>, scope: Scope, at: &Span, shell: &mut Shell) -> Stream {
         self.flow(text.from(), name, at);
         match (text.text(), text.base()) {
-            (Some(program), Some(base)) => self.nested(program, base, positional, false, at, shell),
+            (Some(program), Some(base)) => self.nested(program, base, positional, scope, at, shell),
             _ if text.is_outside() => Stream::empty(),
             _ => {
                 self.unclear(at, Cause::Runs(name.to_owned()));
@@ -234,22 +250,26 @@ impl Runner<'_> {
         }
     }
 
-    /// Reads and runs program text, in this shell (`here`) or in another one that starts in the same folder.
-    fn nested(&mut self, program: &str, base: Base, positional: Option<Rc<[Field]>>, here: bool, at: &Span, shell: &mut Shell) -> Stream {
+    /// Reads and runs program text.
+    fn nested(&mut self, program: &str, base: Base, positional: Vec<Field>, scope: Scope, at: &Span, shell: &mut Shell) -> Stream {
         if !self.step(1 + program.len() / 16, at) {
             return Stream::unknown(Origins::default());
         }
         let parsed = parse(program, base, self.depth);
-        let moment = shell.now();
-        if !here || positional.is_some() {
-            shell.positional = positional;
+        if scope == Scope::Later {
+            let mut later = shell.later();
+            return self.deeper(at, |runner| runner.text(&parsed, &mut later));
+        }
+        let before = shell.positional.clone();
+        let own = scope == Scope::Apart || !positional.is_empty();
+        if own {
+            shell.positional = known_words(&positional).then(|| positional.into());
         }
         let output = self.deeper(at, |runner| runner.text(&parsed, shell));
-        if here {
-            shell.leaves = false;
-        } else {
-            shell.back_to(&moment);
+        if own {
+            shell.positional = before;
         }
+        shell.leaves = false;
         output
     }
 
@@ -258,6 +278,12 @@ impl Runner<'_> {
             self.trace.flows.push(Flow { from: from.clone(), to: to.to_owned(), at: at.clone() });
         }
     }
+}
+
+/// Words of which the open ones hold what was read from an input.
+fn fed_by(mut words: Vec<Field>, from: &Origins) -> Vec<Field> {
+    words.iter_mut().filter(|word| word.open != Open::No).for_each(|word| word.from.add(from));
+    words
 }
 
 /// Whether every word is one word.

@@ -21,20 +21,19 @@ pub(super) mod origin;
 mod output;
 mod state;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::field::Field;
-use super::parse::parse;
+use super::parse::{MAX_DEPTH, parse};
 use super::syntax::{Base, Parsed, Span, Why};
 use origin::Origins;
 use state::{Function, Shell};
 use stream::Stream;
-
-/// The most levels: of the tree, of texts within texts, of calls of functions.
-const MAX_DEPTH: usize = 64;
 
 /// Steps for any text, and more for each of its bytes. A step is a small bounded amount of work.
 const STEPS: usize = 4_096;
@@ -51,6 +50,8 @@ pub(in crate::guard) struct Invocation {
     pub(in crate::guard) input: Option<String>,
     /// It is a known wrapper: what it runs is listed by itself.
     pub(in crate::guard) wrapper: bool,
+    /// It runs where no path means what it means here.
+    pub(in crate::guard) elsewhere: bool,
 }
 
 /// Something may run here that the text does not tell.

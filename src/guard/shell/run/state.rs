@@ -8,7 +8,7 @@
 //! | a subshell, a pipe's side    | as before                  | as before                    |
 //! | a branch, a loop, `&& ..`    | unknown                    | unknown                      |
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::super::field::{Field, Open};
@@ -58,6 +58,8 @@ pub(super) struct Shell {
     log: Vec<(Rc<str>, Option<Value>)>,
     /// Variables beyond [`MAX_VARIABLES`] were assigned: one that is not remembered may have been.
     forgotten: bool,
+    /// Variables to which an assignment does not just give its text: read-only ones, numbers, those that change case.
+    odd: HashSet<Rc<str>>,
     pub(super) functions: HashMap<Rc<str>, Rc<Function>>,
     /// The absolute folder, if it is known.
     pub(super) folder: Option<Rc<str>>,
@@ -73,6 +75,8 @@ pub(super) struct Shell {
     pub(super) splits_oddly: bool,
     /// The command that ran last ends the shell or leaves the list.
     pub(super) leaves: bool,
+    /// It runs where no path means what it means here.
+    pub(super) elsewhere: bool,
 }
 
 /// A moment to which a shell can be taken back.
@@ -81,10 +85,28 @@ pub(super) struct Moment {
     folder: Option<Rc<str>>,
     positional: Option<Rc<[Field]>>,
     input: Rc<Stream>,
-    flags: (bool, bool),
+    stops_on_failure: bool,
+    elsewhere: bool,
+}
+
+impl Moment {
+    /// The input at that moment.
+    pub(super) fn input(&self) -> Rc<Stream> {
+        Rc::clone(&self.input)
+    }
+
+    /// The positional parameters at that moment.
+    pub(super) fn positional(&self) -> Option<Rc<[Field]>> {
+        self.positional.clone()
+    }
 }
 
 impl Shell {
+    /// The same shell at a time of which nothing is known but its functions.
+    pub(super) fn later(&self) -> Self {
+        Self { forgotten: true, functions: self.functions.clone(), elsewhere: self.elsewhere, splits_oddly: true, ..Self::default() }
+    }
+
     pub(super) fn new(folder: Option<&str>) -> Self {
         Self { folder: folder.map(Rc::from), ..Self::default() }
     }
@@ -108,8 +130,23 @@ impl Shell {
             return;
         }
         let name: Rc<str> = Rc::from(name);
+        let value = if self.odd.contains(&name) { Value::unknown(value.from()) } else { value };
         let before = self.variables.insert(Rc::clone(&name), value);
         self.log.push((name, before));
+    }
+
+    /// From now on an assignment to this variable does not just give its text.
+    pub(super) fn make_odd(&mut self, name: &str) {
+        self.odd.insert(Rc::from(name));
+    }
+
+    /// Any variable may have been assigned.
+    pub(super) fn forget_all(&mut self) {
+        self.forgotten = true;
+        let names: Vec<Rc<str>> = self.variables.keys().cloned().collect();
+        for name in names {
+            self.assign(&name, Value::unknown(Origins::default()));
+        }
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -118,7 +155,8 @@ impl Shell {
             folder: self.folder.clone(),
             positional: self.positional.clone(),
             input: Rc::clone(&self.input),
-            flags: (self.stops_on_failure, self.splits_oddly),
+            stops_on_failure: self.stops_on_failure,
+            elsewhere: self.elsewhere,
         }
     }
 
@@ -129,7 +167,8 @@ impl Shell {
         self.after_failure = None;
         self.positional.clone_from(&moment.positional);
         self.input = Rc::clone(&moment.input);
-        self.stops_on_failure = moment.flags.0;
+        self.stops_on_failure = moment.stops_on_failure;
+        self.elsewhere = moment.elsewhere;
         self.leaves = false;
     }
 
@@ -146,7 +185,7 @@ impl Shell {
         if !Rc::ptr_eq(&self.input, &moment.input) {
             self.input = Rc::new(Stream::unknown(self.input.from().clone()));
         }
-        self.stops_on_failure &= moment.flags.0;
+        self.stops_on_failure &= moment.stops_on_failure;
         self.after_failure = None;
         changes
     }
