@@ -84,13 +84,19 @@ fn no_recorded_line_overflows_a_small_stack() {
 
 /// Words, operators and halves of them.
 const FRAGMENTS: &[&str] = &[
-    " ", " ", "\n", "\t", "\\\n", ";", ";;", ";&", "&", "&&", "||", "|", "|&", "!", "(", ")", "((", "))", "{", "{ ", "; }", "}", "<", ">", ">>", "<<", "<<-", "<<<", "<>", ">|", "2>&1", "&>", "<(", ">(", "'", "\"", "$'", "$\"", "\\", "`", "$", "$(", "$((", "${", "${x:-", "${!x", "${#x", "${x//", "$[", "[[", "]]", "[", "]", "=", "+=", "~", "*", "?", "#", "%", "@", "-", "--", ",", "..", "if ", "then ", "elif ", "else ", "fi", "do ", "done", "while ", "until ", "x) ", "esac", "select ", "f() ", "coproc ", "time ", "eval ", "exec ", "command ", "builtin ", "source ", ". ", "trap ", "alias ", "set -- ", "shift", "read x", "cd ", "export ", "local ", "unset ", "return", "EOF\n", "git ", "push ", "-f ", "rm ", "-rf ", "src", "build", "npm ", "npm", "ci", "curl ", "sh ", "sh -c ", "bash ", "env ", "-S ", "sudo ", "xargs ", "-I{} ", "\\;", "{}", "x", "x=", "x=npm ", "$x", "\"$@\"", "$*", "a{b,c}", "{1..3}", "é", "\u{a0}", "\u{202e}", "\0", "\r", "\u{1b}", "\u{ffff}", "\x7f",
+    " ", " ", "\n", "\t", "\\\n", ";", ";;", ";&", "&", "&&", "||", "|", "|&", "!", "(", ")", "((", "))", "{", "{ ", "; }", "}",
+    "<", ">", ">>", "<<", "<<-", "<<<", "<>", ">|", "2>&1", "&>", "<(", ">(", "'", "\"", "$'", "$\"", "\\", "`", "$", "$(",
+    "$((", "${", "${x:-", "${!x", "${#x", "${x//", "$[", "[[", "]]", "[", "]", "=", "+=", "~", "*", "?", "#", "%", "@", "-",
+    "--", ",", "..", "if ", "then ", "elif ", "else ", "fi", "do ", "done", "while ", "until ", "x) ", "esac", "select ", "f() ",
+    "coproc ", "time ", "eval ", "exec ", "command ", "builtin ", "source ", ". ", "trap ", "alias ", "set -- ", "shift",
+    "read x", "cd ", "export ", "local ", "unset ", "return", "EOF\n", "git ", "push ", "-f ", "rm ", "-rf ", "src", "build",
+    "npm ", "npm", "ci", "curl ", "sh ", "sh -c ", "bash ", "env ", "-S ", "sudo ", "xargs ", "-I{} ", "\\;", "{}", "x", "x=",
+    "x=npm ", "$x", "\"$@\"", "$*", "a{b,c}", "{1..3}", "é", "\u{a0}", "\u{202e}", "\0", "\r", "\u{1b}", "\u{ffff}", "\x7f",
 ];
 
 /// Longer ones.
-const PHRASES: &[&str] = &[
-    "for x in ", "case x in ", "function f ", "declare -A ", "cat <<EOF\n", "cat <<'EOF'\n", "find . -exec ", "timeout 5 ",
-];
+const PHRASES: &[&str] =
+    &["for x in ", "case x in ", "function f ", "declare -A ", "cat <<EOF\n", "cat <<'EOF'\n", "find . -exec ", "timeout 5 "];
 
 fn fragments() -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![4 => select(FRAGMENTS), 1 => select(PHRASES)], 0..40).prop_map(|parts| parts.concat().into_bytes())
