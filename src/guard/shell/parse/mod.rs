@@ -97,6 +97,6 @@ pub(in crate::guard) fn parse(text: &str, base: Base, depth: usize) -> Parsed {
         return Parser::new(text, base, depth, &purse).lines();
     };
     let at = base.span(end..end + 1);
-    let Parsed { list, refused } = Parser::new(&text[..end], base, depth, &purse).lines_before_break();
-    Parsed { list, refused: refused.or(Some(Refused { at, why: Why::Control })) }
+    let list = Parser::new(&text[..end], base, depth, &purse).lines_before_break();
+    Parsed { list, refused: Some(Refused { at, why: Why::Control }) }
 }
