@@ -33,6 +33,7 @@
 //! | `@(..)` and its like as a program         | refused, ambiguous: bash reads it by its settings                                     |
 //! | `a[..]` without `=` at a command's start  | a word, if its subscript is plain text; else refused, ambiguous                       |
 //! | `'..'` in arithmetic or in `"${x:-'..'}"` | text whose expansions are made, since bash makes them                                 |
+//! | `"${x:-$y"z"}"`                           | refused, ambiguous: without the inner quotes, as bash sees it, it is another name     |
 //! | backquotes                                | nested text without one level of backslashes; at its place if it has none             |
 //! | `$(..)`, a bracket in brackets            | has to have as many opening as closing brackets where bash only counts them           |
 //! | a here-document without its end           | goes on to the end of the text, as in bash                                            |
@@ -97,6 +98,6 @@ pub(in crate::guard) fn parse(text: &str, base: Base, depth: usize) -> Parsed {
         return Parser::new(text, base, depth, &purse).lines();
     };
     let at = base.span(end..end + 1);
-    let Parsed { list, refused } = Parser::new(&text[..end], base, depth, &purse).lines_before_break();
-    Parsed { list, refused: refused.or(Some(Refused { at, why: Why::Control })) }
+    let list = Parser::new(&text[..end], base, depth, &purse).lines_before_break();
+    Parsed { list, refused: Some(Refused { at, why: Why::Control }) }
 }
