@@ -29,8 +29,7 @@
 //! | `time` after `\|`                         | a program                                                                             |
 //! | `((`                                      | arithmetic, if the `)` that closes the second `(` is followed by `)`; else subshells  |
 //! | `$((`                                     | the same; else a substitution, which has to end where its parentheses do              |
-//! | `@(..)` and its like in an argument       | text of the word, as with `extglob`; without, bash refuses the line                   |
-//! | `@(..)` and its like as a program         | refused, ambiguous: bash reads it by its settings                                     |
+//! | `@(..)` and its like                       | refused: with `extglob` a pattern, without an error; in `[[ ]]` a pattern             |
 //! | `a[..]` without `=` at a command's start  | a word, if its subscript is plain text; else refused, ambiguous                       |
 //! | `'..'` in arithmetic or in `"${x:-'..'}"` | text whose expansions are made, since bash makes them                                 |
 //! | `"${x:-$y"z"}"`                           | refused, ambiguous: without the inner quotes, as bash sees it, it is another name     |
