@@ -53,7 +53,7 @@ impl Fields {
             Open::One => field.tail.push_str(text),
             Open::Many => {}
         }
-        field.pattern |= pattern && is_pattern(text);
+        field.pattern |= pattern && text.contains(['*', '?', '[']);
         field.exact = None;
     }
 
@@ -145,6 +145,7 @@ impl Runner<'_> {
             && field.open == Open::No
         {
             // Byte for byte in the outermost text, or not at all.
+            field.pattern &= text != "[";
             field.exact = (self.source.get(part.span.clone()) == Some(text)).then_some(part.span.start);
         }
         fields.end();
@@ -313,11 +314,6 @@ impl Runner<'_> {
             }
         }
     }
-}
-
-/// Whether an unquoted text may stand for the names of files.
-fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?']) || text.split_once('[').is_some_and(|(_, rest)| rest.contains(']'))
 }
 
 enum Found {

@@ -98,6 +98,8 @@ fn what_is_not_told_is_unclear() {
         "GIT_EDITOR=\"$x\" git commit",
         "x='a[$(b)]'; echo $((x))",
         "/bin/[a]b c",
+        "/bin/[a\\\n]b c",
+        "/bin/[\"a\"]b c",
         "sh",
         "cat | sh",
     ] {
