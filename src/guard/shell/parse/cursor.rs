@@ -4,8 +4,21 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use super::document::Documents;
-use super::{MAX_DEPTH, Read};
+use super::{MAX_COMMANDS, MAX_DEPTH, Read};
 use crate::guard::shell::syntax::{Base, Refused, Span, Why};
+
+/// What one call may still spend, all of its nested texts together.
+pub(super) struct Purse {
+    /// Bytes that are read a second time.
+    rereading: Cell<usize>,
+    commands: Cell<usize>,
+}
+
+impl Purse {
+    pub(super) fn of(text: &str) -> Self {
+        Self { rereading: Cell::new(8 * text.len() + 1024), commands: Cell::new(MAX_COMMANDS) }
+    }
+}
 
 /// A text, and how far it is read.
 pub(super) struct Parser<'t> {
@@ -14,11 +27,11 @@ pub(super) struct Parser<'t> {
     pub(super) documents: Documents,
     base: Base,
     depth: usize,
-    purse: &'t Cell<usize>,
+    purse: &'t Purse,
 }
 
 impl<'t> Parser<'t> {
-    pub(super) fn new(text: &'t str, base: Base, depth: usize, purse: &'t Cell<usize>) -> Self {
+    pub(super) fn new(text: &'t str, base: Base, depth: usize, purse: &'t Purse) -> Self {
         Self { text, at: 0, documents: Documents::default(), base, depth, purse }
     }
 
@@ -142,8 +155,16 @@ impl<'t> Parser<'t> {
             return Err(self.refuse_since(at, Why::Ambiguous));
         }
         self.at = at;
-        let left = self.purse.get().checked_sub(spent).ok_or_else(|| self.refuse(Why::TooDeep))?;
-        self.purse.set(left);
+        self.spend(&self.purse.rereading, spent, Why::TooDeep)
+    }
+
+    /// Counts a command.
+    pub(super) fn count_command(&self) -> Read<()> {
+        self.spend(&self.purse.commands, 1, Why::TooLong)
+    }
+
+    fn spend(&self, from: &Cell<usize>, amount: usize, why: Why) -> Read<()> {
+        from.set(from.get().checked_sub(amount).ok_or_else(|| self.refuse(why))?);
         Ok(())
     }
 

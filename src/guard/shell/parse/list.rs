@@ -15,11 +15,12 @@ impl Parser<'_> {
         Parsed { list, refused }
     }
 
-    /// The same for a text that is broken off: a line without its end is left out.
-    pub(super) fn lines_before_break(mut self) -> Parsed {
+    /// The lines of a text that is broken off: the last one is left out, unless its line feed is there.
+    pub(super) fn lines_before_break(mut self) -> List {
         let mut list = List::default();
-        let refused = self.read_lines(&mut list, true).err();
-        Parsed { list, refused }
+        // Whatever is wrong with the rest: that it is broken off is refused in any case.
+        let _ = self.read_lines(&mut list, true);
+        list
     }
 
     fn read_lines(&mut self, list: &mut List, broken: bool) -> Read<()> {

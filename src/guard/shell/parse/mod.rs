@@ -33,6 +33,7 @@
 //! | `@(..)` and its like as a program         | refused, ambiguous: bash reads it by its settings                                     |
 //! | `a[..]` without `=` at a command's start  | a word, if its subscript is plain text; else refused, ambiguous                       |
 //! | `'..'` in arithmetic or in `"${x:-'..'}"` | text whose expansions are made, since bash makes them                                 |
+//! | `"${x:-$y"z"}"`                           | refused, ambiguous: without the inner quotes, as bash sees it, it is another name     |
 //! | backquotes                                | nested text without one level of backslashes; at its place if it has none             |
 //! | `$(..)`, a bracket in brackets            | has to have as many opening as closing brackets where bash only counts them           |
 //! | a here-document without its end           | goes on to the end of the text, as in bash                                            |
@@ -43,8 +44,8 @@
 //!
 //! ## Bounds
 //!
-//! A text has at most [`MAX_BYTES`] bytes and [`MAX_DEPTH`] levels, the ones around it included. Reading is linear: the only text that is read
-//! twice is what follows a `((` that turns out to be subshells, and all such text of a call is paid from one purse.
+//! A text has at most [`MAX_BYTES`] bytes, [`MAX_COMMANDS`] commands and [`MAX_DEPTH`] levels, the ones around it included. Reading is linear:
+//! the only text that is read twice is what follows a `((` that turns out to be subshells, and all such text of a call is paid from one purse.
 
 mod ansi;
 mod arithmetic;
@@ -67,9 +68,7 @@ mod word;
 #[cfg(test)]
 mod tests;
 
-use std::cell::Cell;
-
-use self::cursor::Parser;
+use self::cursor::{Parser, Purse};
 use super::syntax::{Base, List, Parsed, Refused, Why};
 
 /// The longest text that is read, in bytes.
@@ -77,6 +76,10 @@ pub(in crate::guard) const MAX_BYTES: usize = 64 * 1024;
 
 /// The levels that are read: commands within commands, substitutions within words, texts within texts.
 pub(in crate::guard) const MAX_DEPTH: usize = 64;
+
+/// The most commands that are read in one text, those of its substitutions included. A tree costs a multiple of its text: without this bound
+/// the costliest texts would take as long as those of thrice the length.
+pub(in crate::guard) const MAX_COMMANDS: usize = 8 * 1024;
 
 /// What is read, or why not.
 type Read<T> = Result<T, Refused>;
@@ -90,11 +93,11 @@ pub(in crate::guard) fn parse(text: &str, base: Base, depth: usize) -> Parsed {
     if depth > MAX_DEPTH {
         return refuse(Why::TooDeep);
     }
-    let purse = Cell::new(8 * text.len() + 1024);
+    let purse = Purse::of(text);
     let Some(end) = text.find('\0') else {
         return Parser::new(text, base, depth, &purse).lines();
     };
     let at = base.span(end..end + 1);
-    let Parsed { list, refused } = Parser::new(&text[..end], base, depth, &purse).lines_before_break();
-    Parsed { list, refused: refused.or(Some(Refused { at, why: Why::Control })) }
+    let list = Parser::new(&text[..end], base, depth, &purse).lines_before_break();
+    Parsed { list, refused: Some(Refused { at, why: Why::Control }) }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::cursor::Parser;
+use super::cursor::{Parser, is_name};
 use super::parts::Parts;
 use super::{Read, ansi};
 use crate::guard::shell::syntax::{PartKind, Why};
@@ -66,7 +66,10 @@ impl Parser<'_> {
             match byte {
                 b'"' if end == End::Quote => return Ok(()),
                 b'}' if end == End::Brace => return Ok(()),
-                b'"' if end == End::Brace => self.double_quotes(parts)?,
+                b'"' if end == End::Brace => self.inner_quotes(parts)?,
+                b'$' if end == End::Brace && matches!(self.peek_second(), Some(b'\'' | b'"')) => {
+                    return Err(self.refuse(Why::Ambiguous));
+                }
                 b'\'' if end == End::Brace => self.literal_quotes(parts, context)?,
                 b'<' | b'>' if end == End::Brace && self.peek_second() == Some(b'(') => return Err(self.refuse(Why::Ambiguous)),
                 b'\\' => self.quoted_escape(parts, end),
@@ -75,6 +78,22 @@ impl Parser<'_> {
                 _ => self.quoted_run(parts),
             }
         }
+    }
+
+    /// `".."` in the word of a quoted expansion. Bash takes these quotes away before it looks for names and substitutions.
+    fn inner_quotes(&mut self, parts: &mut Parts) -> Read<()> {
+        let start = self.at;
+        self.double_quotes(parts)?;
+        let end = self.at - 1;
+        if self.glues(start) || self.glues(end) { Err(self.refuse_since(start, Why::Ambiguous)) } else { Ok(()) }
+    }
+
+    /// Whether a `$` or `$name` before a quote would go on behind it.
+    fn glues(&self, quote: usize) -> bool {
+        let before = &self.text.as_bytes()[..quote];
+        let name = before.iter().rev().take_while(|byte| is_name(**byte)).count();
+        let after = self.byte_at(self.joined(quote + 1));
+        before[..quote - name].ends_with(b"$") && (name == 0 || after.is_some_and(|byte| is_name(byte) || b"[\"".contains(&byte)))
     }
 
     fn quoted_run(&mut self, parts: &mut Parts) {

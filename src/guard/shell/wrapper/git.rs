@@ -102,15 +102,13 @@ pub(super) fn git(call: &mut Call<'_>) -> Found {
     let mut found = Children { list: settings(&options), known: !options.has(&["c", "config-env", "exec-path"]) };
     let at = options.rest;
     let Some(subcommand) = call.fields.get(at) else { return Ok(found) };
-    let Some(name) = subcommand.literal() else { return Ok(found) };
+    let Some(name) = subcommand.literal() else { return Ok(Children { known: false, ..found }) };
     found.list.extend(aliases(call, &options, name));
     found.list.extend(runs(call, at, name));
     let words = &call.fields[at..];
-    let beyond = |word: &Field| {
-        word.text.contains("ext::")
-            || GIT_BEYOND.iter().any(|(of, option)| (of.is_empty() || *of == name) && names(&word.text, option))
-    };
-    found.known &= (grammar::listed(GIT_DATA, name) || RUNS.contains(&name)) && !words.iter().any(beyond);
+    let beyond = |word: &Field| GIT_BEYOND.iter().any(|(of, option)| (of.is_empty() || *of == name) && names(&word.text, option));
+    let data = RUNS.contains(&name) || (grammar::listed(GIT_DATA, name) && !words.iter().any(beyond));
+    found.known &= data && !words.iter().any(|word| word.text.contains("ext::"));
     Ok(found)
 }
 

@@ -164,7 +164,7 @@ mod tests {
             (r#"a "b\_c" 'd e'f"#, Some(&["a@100", "b c", "d ef"])),
             ("'rm' ''", Some(&["rm@101", ""])),
             (r"'a\'\\\n'", Some(&["a'\\\\n"])),
-            (r"a\tb a\cb c", Some(&["a\tb", "a@106"])),
+            (r"a\tb a\cb c", Some(&["a\tb", "a@105"])),
             ("a#b #c", Some(&["a#b@100"])),
             ("a${HOME}b c", Some(&["a..", "c@110"])),
             ("'$x'", Some(&["$x@101"])),

@@ -145,7 +145,9 @@ pub(super) fn tar(call: &mut Call<'_>) -> Found {
         let mut run = |value: Option<Field>| list.extend(value.and_then(action));
         if field.text.starts_with("--") {
             let end = field.text.find('=').unwrap_or(field.text.len());
-            let runs = end > 4 && TAR_RUNS.iter().any(|name| name.starts_with(&field.text[..end]));
+            let runs = end > 4
+                && &field.text[..end] != "--checkpoint"
+                && TAR_RUNS.iter().any(|name| name.starts_with(&field.text[..end]));
             match runs {
                 true if end < field.text.len() => run(Some(tail(field, end + 1))),
                 true => run(call.fields.get(at).cloned()),
