@@ -9,6 +9,7 @@
 //! | `wrapper` | a program with its fields        | the commands and program texts that it runs            |
 
 pub(super) mod field;
+pub(super) mod parse;
+pub(super) mod run;
 pub(super) mod syntax;
-#[allow(dead_code, clippy::allow_attributes, reason = "the reader of lines, which calls it, is built apart")]
 pub(super) mod wrapper;

@@ -318,7 +318,7 @@ pub(super) fn assignment(field: &Field) -> Option<(String, Field)> {
 pub(super) fn joined(fields: &[Field]) -> Option<Field> {
     let mut text = fields.first()?.clone();
     for field in &fields[1..] {
-        text.from.extend(field.from.iter().filter(|from| !text.from.contains(from)).cloned().collect::<Vec<_>>());
+        text.from.add(&field.from);
         text.span = text.span.start.min(field.span.start)..text.span.end.max(field.span.end);
         if text.open == Open::No {
             // One byte between two words that stand there as they are is a space or a tab.
