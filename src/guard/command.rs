@@ -56,7 +56,7 @@ impl Line {
         let inside = rule.outside.as_deref().map(|places| Inside::new(places, folders));
         let found = self.trace.invocations.iter().zip(&self.conducts).filter_map(move |(invocation, conduct)| {
             matched(rule, invocation, inside.as_ref())
-                .or_else(|| could_run(invocation, *conduct, |word| names(word, rule).then_some(&*rule.program)))
+                .or_else(|| could_run(invocation, *conduct, std::slice::from_ref(&rule.program), &rule.subcommand))
         });
         found.chain(self.unclear())
     }
@@ -69,12 +69,25 @@ impl Line {
             let guarded = to.contains(&flow.to) || !grammar::listed(SHELLS, &flow.to);
             guarded.then(|| Found { span: flow.at.clone(), program: None, doubt: None })
         });
-        let both = move |word: &str| {
-            let from = from.iter().find(|name| programs::mentions(word, name))?;
-            to.iter().any(|name| programs::mentions(word, name)).then_some(from.as_str())
-        };
         let named = self.trace.invocations.iter().zip(&self.conducts);
-        flows.chain(named.filter_map(move |(invocation, conduct)| could_run(invocation, *conduct, both))).chain(self.unclear())
+        let could_run = move |(invocation, conduct): (_, &Conduct)| could_run(invocation, *conduct, from, to);
+        flows.chain(named.filter_map(could_run)).chain(self.unclear())
+    }
+
+    /// Whether another line runs what this one runs, but for the programs (first) that others (second) took the place of.
+    pub(super) fn runs_as(&self, other: &Self, replaced: &[(&str, &str)]) -> bool {
+        let program = |one: &Field, other: &Field| {
+            let (one, other) = (programs::program_word(one), programs::program_word(other));
+            let put = |(from, to): &(&str, &str)| one.strip_suffix(from).zip(other.strip_suffix(to)).is_some_and(|(one, other)| one == other);
+            one == other || replaced.iter().any(put)
+        };
+        let same = |(one, other): (&Invocation, &Invocation)| {
+            // The words of a wrapper may hold the program; what it runs is compared by itself.
+            let words = |invocation: &Invocation| invocation.fields[1..].iter().map(|field| (field.text.clone(), field.open)).collect::<Vec<_>>();
+            program(&one.fields[0], &other.fields[0]) && (one.wrapper && other.wrapper || words(one) == words(other))
+        };
+        let (ones, others) = (&self.trace.invocations, &other.trace.invocations);
+        ones.len() == others.len() && ones.iter().zip(others).all(same) && self.trace.unclear.len() == other.trace.unclear.len()
     }
 
     fn unclear(&self) -> impl Iterator<Item = Found> + '_ {
@@ -87,13 +100,9 @@ impl Line {
     }
 }
 
-/// Whether a word of a program that nobody knows names what a guard is for.
-fn names(word: &str, rule: &CommandRule) -> bool {
-    programs::mentions(word, &rule.program)
-}
-
-/// Whether a command, though it is another, could run what a guard is for.
-fn could_run<'n>(invocation: &Invocation, conduct: Conduct, named: impl Fn(&str) -> Option<&'n str>) -> Option<Found> {
+/// Whether a command, though it is another, could run a guarded program: where its words name one of some programs and, unless nothing
+/// else is asked for, one of some further names.
+fn could_run(invocation: &Invocation, conduct: Conduct, programs: &[String], further: &[String]) -> Option<Found> {
     let (program, arguments) = invocation.fields.split_first()?;
     let own = programs::program_word(program);
     let doubtful = |span: &Span, doubt| Some(Found { span: span.clone(), program: Some(program.span.clone()), doubt: Some(doubt) });
@@ -102,12 +111,20 @@ fn could_run<'n>(invocation: &Invocation, conduct: Conduct, named: impl Fn(&str)
         Conduct::Opaque => return doubtful(&program.span, Doubt::Runs(own.to_owned())),
         Conduct::Names => {}
     }
-    let texts = arguments.iter().flat_map(|word| [(word, &word.text), (word, &word.tail)]);
-    if let Some((word, name)) = texts.clone().find_map(|(word, text)| Some((word, named(text)?))) {
-        return doubtful(&word.span, Doubt::Names(own.to_owned(), name.to_owned()));
+    let words = arguments.iter().flat_map(|word| [(&word.span, word.text.as_str()), (&word.span, word.tail.as_str())]);
+    let input = invocation.input.as_deref().filter(|_| programs::is_interpreter(own)).map(|text| (&program.span, text));
+    let texts: Vec<(&Span, &str)> = words.chain(input).filter(|(_, text)| !text.is_empty()).collect();
+    let mentioned = |names: &[String]| {
+        let named = |(span, text): &(&Span, &str)| Some(((*span).clone(), names.iter().find(|name| programs::mentions(text, name))?.clone()));
+        texts.iter().find_map(named)
+    };
+    if let Some((span, name)) = mentioned(programs)
+        && (further.is_empty() || mentioned(further).is_some())
+    {
+        return doubtful(&span, Doubt::Names(own.to_owned(), name));
     }
-    let runner = texts.clone().find(|(_, text)| programs::mentions_runner(text));
-    runner.and_then(|(word, text)| doubtful(&word.span, Doubt::Runs(text.clone())))
+    let runner = texts.iter().find(|(_, text)| programs::mentions_runner(text));
+    runner.and_then(|(span, text)| doubtful(span, Doubt::Runs((*text).to_owned())))
 }
 
 /// One part of a rule on one command: how far it holds, on which words.

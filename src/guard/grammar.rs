@@ -425,6 +425,10 @@ pub(super) const RUNNERS: &[&str] = &[
 /// The shells whose program text is read.
 pub(super) const SHELLS: &[&str] = &["bash", "dash", "ksh", "sh", "zsh"];
 
+/// Programs that run the text of another language, of their words or their input, without the number of their version.
+pub(super) const INTERPRETERS: &[&str] =
+    &["Rscript", "bun", "deno", "julia", "lua", "node", "osascript", "perl", "php", "pypy", "python", "ruby", "tclsh"];
+
 /// The folders in which a program of a known name is that program.
 pub(super) const STANDARD_FOLDERS: &[&str] = &["/bin/", "/opt/homebrew/bin/", "/usr/bin/", "/usr/local/bin/"];
 
@@ -463,6 +467,7 @@ pub(super) const DATA_ONLY: &[&str] = &[
     "fold",
     "free",
     "getopts",
+    "gh",
     "grep",
     "hash",
     "head",
@@ -534,6 +539,7 @@ pub(super) const DATA_ONLY: &[&str] = &[
 
 /// Options of the programs in [`DATA_ONLY`] whose value is run, names a file that is written, or is a name that the shell evaluates.
 pub(super) const DATA_BUT: &[(&str, &[&str])] = &[
+    ("gh", &["--shell"]),
     ("printf", &["-v"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("sort", &["--compress-program", "--output", "-o"]),
@@ -552,7 +558,7 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted() {
-        for list in [GIT_DATA, GIT_OTHER, OPAQUE, RUNNERS, DATA_ONLY] {
+        for list in [GIT_DATA, GIT_OTHER, INTERPRETERS, OPAQUE, RUNNERS, SHELLS, DATA_ONLY] {
             assert!(list.is_sorted_by(|one, next| one < next), "{list:?}");
         }
     }

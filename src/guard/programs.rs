@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use super::grammar::{self, DATA_BUT, DATA_ONLY, EVALUATES, GIT_BEYOND, GIT_DATA, OPAQUE, RUNNERS, STANDARD_FOLDERS};
+use super::grammar::{self, DATA_BUT, DATA_ONLY, EVALUATES, GIT_BEYOND, GIT_DATA, INTERPRETERS, OPAQUE, RUNNERS, STANDARD_FOLDERS};
 use super::options::{self, Holds};
 use super::shell::field::{Field, Open};
 
@@ -97,6 +97,12 @@ pub(super) fn is_program(word: &str, name: &str) -> Holds {
     }
 }
 
+/// Whether a program reads the text of another language from its input.
+pub(super) fn is_interpreter(word: &str) -> bool {
+    let name = base(word).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    grammar::listed(INTERPRETERS, name)
+}
+
 /// Whether a word names a program, as a whole or within a text, quoted there or not.
 pub(super) fn mentions(word: &str, name: &str) -> bool {
     any_name(word, |token| token.eq_ignore_ascii_case(name))
@@ -124,7 +130,7 @@ mod tests {
     use crate::guard::shell::run;
 
     fn conduct_of(line: &str) -> Conduct {
-        conduct(&run::line(line, None).invocations[0].fields)
+        conduct(&run::line(line, None).invocations.pop().expect("a command").fields)
     }
 
     #[test]

@@ -75,6 +75,14 @@ impl<'a> Subject<'a> {
         self.command().as_ref().ok().map(|(_, source)| *source)
     }
 
+    /// Whether another call runs what this one runs, but for the programs (first) that others (second) took the place of.
+    pub(super) fn runs_as(&self, other: &Subject<'_>, replaced: &[(&str, &str)]) -> bool {
+        match (self.command(), other.command()) {
+            (Ok((line, _)), Ok((other, _))) => line.runs_as(other, replaced),
+            _ => false,
+        }
+    }
+
     fn command(&self) -> &Result<(Line, Source<'a>), Finding> {
         self.command.get_or_init(|| match tools::command(self.call.input) {
             Command::Line(text, source) => Ok((Line::new(run::line(text, self.current())), source)),
@@ -117,11 +125,12 @@ fn placed<'l>(found: Found, source: &Source<'_>) -> Finding {
     Finding { site, program: found.program, doubt: found.doubt }
 }
 
-/// Doubts a match whose program word is not written as the bare name: replacing it could change more than the program.
-fn rebuildable<'l>(mut finding: Finding, rule: &CommandRule, source: &Source<'_>) -> Finding {
-    let word = finding.program.clone().and_then(|span| source.written(span));
-    if word != Some(&rule.program) {
-        finding.doubt.get_or_insert(Doubt::Rebuild);
+/// Narrows a match to the program's name as it is written, or doubts it: replacing anything else could change more than the program.
+fn rebuildable(mut finding: Finding, rule: &CommandRule, source: &Source<'_>) -> Finding {
+    let name = finding.program.as_ref().and_then(|word| source.only(word, &rule.program));
+    match name {
+        Some(name) => finding.program = Some(name),
+        None => drop(finding.doubt.get_or_insert(Doubt::Rebuild)),
     }
     finding
 }

@@ -64,11 +64,15 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A word as it is written, quotes included.
-    pub(super) fn written(&self, span: Range<usize>) -> Option<&'a str> {
+    /// Where a name stands within a word as it is written, if it stands there once and can be replaced alone.
+    pub(super) fn only(&self, word: &Range<usize>, name: &str) -> Option<Range<usize>> {
         match self.form {
-            Form::Line { text, .. } => text.get(span),
-            Form::List(list) => list.get(span.start)?.as_str(),
+            Form::Line { text, .. } => {
+                let mut places = text.get(word.clone())?.match_indices(name).map(|(at, _)| word.start + at);
+                let place = places.next().filter(|_| places.next().is_none())?;
+                Some(place..place + name.len())
+            }
+            Form::List(list) => (list.get(word.start)?.as_str()? == name).then(|| word.clone()),
         }
     }
 

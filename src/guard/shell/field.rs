@@ -12,6 +12,8 @@ pub(in crate::guard) struct Field {
     pub(in crate::guard) open: Open,
     /// The end that is known of one word of which the middle is not. Empty unless `open` is [`Open::One`].
     pub(in crate::guard) tail: String,
+    /// What is not known holds no blank, so that it stays one word also without quotes. False where all is known.
+    pub(in crate::guard) solid: bool,
     /// The text is an unquoted pattern, for which the shell puts the names of files if there are any.
     pub(in crate::guard) pattern: bool,
     /// Where it stands.

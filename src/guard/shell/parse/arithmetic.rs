@@ -3,7 +3,7 @@
 //! Bash finds the end by counting brackets outside quotes and substitutions, and makes the expansions of what is between as if it stood in
 //! double quotes, single quotes and all.
 
-use super::Read;
+use super::{MAX_DEPTH, Read};
 use super::cursor::Parser;
 use super::parts::Parts;
 use super::quote::Context;
@@ -32,6 +32,9 @@ impl Parser<'_> {
                 }
                 _ => {
                     count = if byte == open { count + 1 } else { count - usize::from(byte == close) };
+                    if count > MAX_DEPTH {
+                        return Err(self.refuse(Why::TooDeep));
+                    }
                     self.arithmetic_run(&mut parts);
                 }
             }

@@ -10,7 +10,7 @@ use crate::guard::shell::syntax::{Assignment, Command, Kind, PartKind, Redirect,
 impl Parser<'_> {
     /// The command that begins here. `time` may be a program in some places.
     pub(super) fn command(&mut self, program_time: bool) -> Read<Command> {
-        self.count_command()?;
+        self.count()?;
         self.blanks();
         let start = self.at;
         if let Some(kind) = self.compound()? {

@@ -44,11 +44,11 @@ impl Parser<'_> {
                 return Err(self.unexpected());
             }
         } else if self.at_unary() {
-            words.push(self.operand_word(Stop::Word)?);
+            words.push(self.operand_word(Stop::Operand)?);
             self.blanks();
-            words.push(self.operand_word(Stop::Word)?);
+            words.push(self.operand_word(Stop::Operand)?);
         } else {
-            words.push(self.operand_word(Stop::Word)?);
+            words.push(self.operand_word(Stop::Operand)?);
             self.blanks();
             if self.is_single() {
                 return Ok(());
@@ -61,14 +61,14 @@ impl Parser<'_> {
 
     /// An operator and its right operand.
     fn binary(&mut self, words: &mut Vec<Word>) -> Read<()> {
-        let mut stop = Stop::Word;
+        let mut stop = Stop::Operand;
         if !(self.operator_word(b"<", words) || self.operator_word(b">", words)) {
             if self.at_word(b"=~") {
                 stop = Stop::Expression;
             } else if !BINARY.iter().any(|operator| self.at_word(operator)) {
                 return Err(self.unexpected());
             }
-            words.push(self.word(Stop::Word)?);
+            words.push(self.word(Stop::Operand)?);
         }
         self.blanks();
         words.push(self.operand_word(stop)?);

@@ -158,8 +158,8 @@ impl<'t> Parser<'t> {
         self.spend(&self.purse.rereading, spent, Why::TooDeep)
     }
 
-    /// Counts a command.
-    pub(super) fn count_command(&self) -> Read<()> {
+    /// Counts a command or here-document.
+    pub(super) fn count(&self) -> Read<()> {
         self.spend(&self.purse.commands, 1, Why::TooLong)
     }
 

@@ -48,6 +48,7 @@ impl Documents {
 impl<'t> Parser<'t> {
     /// Notes a here-document by the word after its operator. What is returned stands for its body until [`fill`].
     pub(super) fn await_document(&mut self, word: &Word, start: usize, tabs: bool) -> Read<Word> {
+        self.count()?;
         let mut delimiter = String::new();
         for part in &word.parts {
             match &part.kind {

@@ -1,6 +1,6 @@
 //! Lines, lists, pipelines.
 
-use super::Read;
+use super::{MAX_DEPTH, Read};
 use super::cursor::Parser;
 use super::document::fill;
 use super::parts::literal;
@@ -156,16 +156,17 @@ impl Parser<'_> {
 
     /// `!` and `time` with its options. Whether there was one.
     fn prefixes(&mut self, mut first: bool) -> Read<bool> {
-        let mut any = false;
-        loop {
+        for taken in 0..=MAX_DEPTH {
             self.blanks();
             match self.reserved() {
                 Some(Reserved::Not) => self.negation()?,
                 Some(Reserved::Time) => self.time(first)?,
-                _ => return Ok(any),
+                _ => return Ok(taken > 0),
             }
-            (any, first) = (true, false);
+            first = false;
         }
+        // Bash takes each for a level.
+        Err(self.refuse(Why::TooDeep))
     }
 
     fn negation(&mut self) -> Read<()> {

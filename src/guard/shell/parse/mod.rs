@@ -29,8 +29,7 @@
 //! | `time` after `\|`                         | a program                                                                             |
 //! | `((`                                      | arithmetic, if the `)` that closes the second `(` is followed by `)`; else subshells  |
 //! | `$((`                                     | the same; else a substitution, which has to end where its parentheses do              |
-//! | `@(..)` and its like in an argument       | text of the word, as with `extglob`; without, bash refuses the line                   |
-//! | `@(..)` and its like as a program         | refused, ambiguous: bash reads it by its settings                                     |
+//! | `@(..)` and its like                       | refused: with `extglob` a pattern, without an error; in `[[ ]]` a pattern             |
 //! | `a[..]` without `=` at a command's start  | a word, if its subscript is plain text; else refused, ambiguous                       |
 //! | `'..'` in arithmetic or in `"${x:-'..'}"` | text whose expansions are made, since bash makes them                                 |
 //! | `"${x:-$y"z"}"`                           | refused, ambiguous: without the inner quotes, as bash sees it, it is another name     |
@@ -44,8 +43,9 @@
 //!
 //! ## Bounds
 //!
-//! A text has at most [`MAX_BYTES`] bytes, [`MAX_COMMANDS`] commands and [`MAX_DEPTH`] levels, the ones around it included. Reading is linear:
-//! the only text that is read twice is what follows a `((` that turns out to be subshells, and all such text of a call is paid from one purse.
+//! A text has at most [`MAX_BYTES`] bytes, [`MAX_COMMANDS`] commands and here-documents, and [`MAX_DEPTH`] levels, the ones around it
+//! included. Reading is linear: the only text that is read twice is what follows a `((` that turns out to be subshells, and all such text of
+//! a call is paid from one purse.
 
 mod ansi;
 mod arithmetic;
@@ -77,9 +77,9 @@ pub(in crate::guard) const MAX_BYTES: usize = 64 * 1024;
 /// The levels that are read: commands within commands, substitutions within words, texts within texts.
 pub(in crate::guard) const MAX_DEPTH: usize = 64;
 
-/// The most commands that are read in one text, those of its substitutions included. A tree costs a multiple of its text: without this bound
-/// the costliest texts would take as long as those of thrice the length.
-pub(in crate::guard) const MAX_COMMANDS: usize = 8 * 1024;
+/// The most commands and here-documents that are read in one text, those of its substitutions included. A tree costs a multiple of its text:
+/// without this bound the costliest texts would take several times as long as all others of their length.
+pub(in crate::guard) const MAX_COMMANDS: usize = 4 * 1024;
 
 /// What is read, or why not.
 type Read<T> = Result<T, Refused>;

@@ -15,6 +15,8 @@ pub(super) enum Stop {
     Word,
     /// At the end of a program's word.
     Program,
+    /// At the end of a word in `[[ ]]`.
+    Operand,
     /// At the end of a regular expression in `[[ ]]`.
     Expression,
     /// At the `}` of an expansion.
@@ -80,13 +82,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a `(` goes on with the word: in a regular expression, and after one of `?*+@!`.
+    /// Whether a `(` goes on with the word: in a regular expression, and in `[[ ]]` after one of `?*+@!`.
     fn opens_pattern(&self, stop: Stop, pattern: bool) -> Read<bool> {
         match stop {
-            Stop::Word => Ok(pattern),
+            Stop::Operand => Ok(pattern),
             Stop::Expression => Ok(true),
-            Stop::Program if pattern => Err(self.refuse(Why::Ambiguous)),
-            Stop::Program | Stop::Brace => Ok(false),
+            // With `extglob` it does, without the line is refused.
+            Stop::Word | Stop::Program if pattern => Err(self.refuse(Why::Ambiguous)),
+            Stop::Word | Stop::Program | Stop::Brace => Ok(false),
         }
     }
 

@@ -57,9 +57,10 @@ impl Fields {
         field.exact = None;
     }
 
-    /// Puts unknown text behind what is there.
-    fn push_unknown(&mut self, open: Open) {
+    /// Puts unknown text behind what is there; `solid` text has no blanks.
+    fn push_unknown(&mut self, open: Open, solid: bool) {
         let field = self.current();
+        field.solid = solid && (field.solid || field.open == Open::No);
         field.open = field.open.max(open);
         field.tail.clear();
         field.exact = None;
@@ -70,6 +71,7 @@ impl Fields {
         let open = match (value.open, quoted) {
             (open, true) => open,
             (Open::No, false) => Open::No,
+            (Open::One, false) if value.solid && splits => Open::One,
             (Open::One | Open::Many, false) => Open::Many,
         };
         if quoted || !splits {
@@ -83,8 +85,8 @@ impl Fields {
             }
         }
         if open != Open::No {
-            self.push_unknown(open);
-            if quoted {
+            self.push_unknown(open, value.solid);
+            if quoted || open == Open::One {
                 self.push(&value.tail, false);
             }
         }
@@ -143,6 +145,7 @@ impl Runner<'_> {
             && field.open == Open::No
         {
             // Byte for byte in the outermost text, or not at all.
+            field.pattern &= text != "[";
             field.exact = (self.source.get(part.span.clone()) == Some(text)).then_some(part.span.start);
         }
         fields.end();
@@ -181,7 +184,7 @@ impl Runner<'_> {
             }
             PartKind::Array(words) => {
                 self.fields(words, shell);
-                fields.push_unknown(Open::One);
+                fields.push_unknown(Open::One, false);
             }
         }
     }
@@ -202,7 +205,7 @@ impl Runner<'_> {
         let name_ends = text.find('/').unwrap_or(text.len());
         match (&text[..name_ends], &shell.folder) {
             ("~+", Some(folder)) => fields.push(folder, false),
-            _ => fields.push_unknown(Open::One),
+            _ => fields.push_unknown(Open::One, true),
         }
         fields.push(&text[name_ends..], true);
     }
@@ -278,15 +281,17 @@ impl Runner<'_> {
             Found::Number => return fields.push("0", false),
             Found::Values(values) => values,
         };
+        let solid = ONE_WORD.contains(&name.as_str()) && shell.is_from_outside(name);
         for value in &mut values {
+            value.solid |= solid;
             value.from.add(&operands);
             if changed {
-                *value = Field { open: Open::One, text: String::new(), tail: String::new(), ..value.clone() };
+                *value = Field { open: Open::One, solid: false, text: String::new(), tail: String::new(), ..value.clone() };
             }
         }
         let cost = values.iter().map(|value| 1 + value.text.len() / 64).sum();
         if !self.step(cost, &part.span) {
-            return fields.push_unknown(Open::Many);
+            return fields.push_unknown(Open::Many, false);
         }
         if quoted && values.is_empty() && name != "@" && index != Some("@") {
             fields.current();
@@ -295,7 +300,7 @@ impl Runner<'_> {
         for (nth, value) in values.iter().enumerate() {
             if nth > 0 {
                 match together {
-                    true if shell.splits_oddly => fields.push_unknown(Open::One),
+                    true if shell.splits_oddly => fields.push_unknown(Open::One, false),
                     true => fields.push(" ", false),
                     false => fields.end(),
                 }
@@ -303,10 +308,9 @@ impl Runner<'_> {
             if quoted {
                 fields.current();
             }
-            let one_word = value.open == Open::One && ONE_WORD.contains(&name.as_str()) && shell.is_from_outside(name);
-            fields.push_value(value, quoted || one_word, !shell.splits_oddly);
+            fields.push_value(value, quoted, !shell.splits_oddly);
             if shell.splits_oddly && !quoted {
-                fields.push_unknown(Open::Many);
+                fields.push_unknown(Open::Many, false);
             }
         }
     }

@@ -114,7 +114,11 @@ impl Runner<'_> {
                 self.doubt(shell, &moment, at);
             }
         }
-        let children = wrapper::children(&fields);
+        let children = match fields[0].literal() {
+            Some(_) => wrapper::children(&fields),
+            // Of a path the end is known.
+            None => wrapper::children(&[&[Field::known(fields[0].tail.as_str(), at.clone())], &fields[1..]].concat()),
+        };
         self.trace.invocations.push(Invocation {
             folder,
             input: shell.input.text().map(str::to_owned),
@@ -242,7 +246,6 @@ impl Runner<'_> {
         self.flow(text.from(), name, at);
         match (text.text(), text.base()) {
             (Some(program), Some(base)) => self.nested(program, base, positional, scope, at, shell),
-            _ if text.is_outside() => Stream::empty(),
             _ => {
                 self.unclear(at, Cause::Runs(name.to_owned()));
                 Stream::unknown(text.from().clone())

@@ -32,7 +32,7 @@ fn every_branch_of_a_line_runs() {
         ("case x in a) b;; *) c;; esac", &["b", "c"]),
         ("for x in 1 2; do a $x; done", &["a 1", "a 2"]),
         ("time -p a", &["a"]),
-        ("a $(b) \"`c`\" <(d) > >(e)", &["b", "c", "d", "e", "a .. ? /dev/fd/64"]),
+        ("a $(b) \"`c`\" <(d) > >(e)", &["e", "b", "c", "d", "a .. ? /dev/fd/65"]),
         ("cat <<E\n$(a)\nE", &["a", "cat"]),
         ("cat <<'E'\n$(a)\nE", &["cat"]),
         ("f() { a \"$@\"; }; f b c", &["a b c", "f b c"]),
@@ -53,6 +53,8 @@ fn what_the_line_says_is_resolved() {
         ("x=1; true && x=2; a $x", &["true", "a .."]),
         ("(x=1); a \"$x\"", &["a ?"]),
         ("x=1; x+=2; a $x", &["a 12"]),
+        ("x=~/bin/b; $x c", &["?/bin/b c"]),
+        ("[ -d a ] && b [x", &["[ -d a ]", "b [x"]),
         ("a \"$HOME/b\" $HOME/c", &["a ?/b ?/c"]),
         ("a ${x:-b} \"$@\" \"${y%z}\"", &["a .. .. ?"]),
         ("read c <<< b; a $c", &["read c", "a b"]),
@@ -96,6 +98,10 @@ fn what_is_not_told_is_unclear() {
         "GIT_EDITOR=\"$x\" git commit",
         "x='a[$(b)]'; echo $((x))",
         "/bin/[a]b c",
+        "/bin/[a\\\n]b c",
+        "/bin/[\"a\"]b c",
+        "sh",
+        "cat | sh",
     ] {
         assert_ne!(line(text, Some("/ws")).unclear, [], "{text:?}");
     }

@@ -262,10 +262,8 @@ fn here_documents() {
 /// Text of an argument.
 #[test]
 fn patterns_with_parentheses() {
-    assert_trees(&[
-        ("a *.@(b|c d) !(e)f +($x) ?(\"y)\")", "a *.@(b|c d) !(e)f +(${x}) ?('y)');"),
-        ("case x in @(a|b)) c;; esac", "case x @(a|b))[c;];"),
-    ]);
+    assert_eq!(why("[[ a == *.@(b|c d) && b != !(e)f ]]"), None);
+    assert_refused(Why::Ambiguous, &["a *.@(b|c d)", "a +($x)", "a ?(\"y)\")", "case x in @(a|b)) c;; esac", "echo @(b"]);
 }
 
 /// What has no end is refused.
@@ -299,7 +297,6 @@ fn unterminated_text_is_refused() {
         "<(a",
         "a <<",
         "a >",
-        "echo @(b",
         "coproc",
         "\"$(a",
         "$(cat <<E\na\n)",

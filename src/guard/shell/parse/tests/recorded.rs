@@ -33,9 +33,8 @@ const OTHERWISE: &[(&str, Option<Why>)] = &[
     ("deep-nesting-004", Some(Why::TooDeep)),
     ("deep-nesting-006", Some(Why::TooDeep)),
     ("deep-nesting-007", Some(Why::TooDeep)),
-    // Patterns with parentheses, which bash takes only with `extglob`.
-    ("extglob-001", None),
-    ("parser-differential-106", None),
+    ("deep-nesting-009", Some(Why::TooDeep)),
+    ("deep-nesting-010", Some(Why::TooDeep)),
 ];
 
 /// What bash takes is read to its end, what it refuses is refused; the exceptions stand in a list, and each of them is one.
