@@ -120,7 +120,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-fn placed<'l>(found: Found, source: &Source<'_>) -> Finding {
+fn placed(found: Found, source: &Source<'_>) -> Finding {
     let site = if source.line().is_some() { Site::Line(found.span) } else { Site::Element(found.span.start) };
     Finding { site, program: found.program, doubt: found.doubt }
 }

@@ -49,7 +49,7 @@ pub(super) fn expand(word: &Word) -> Option<Vec<Word>> {
 
 /// Every reading of some atoms.
 fn alternatives(atoms: &[Atom], budget: &mut usize) -> Option<Vec<Vec<Atom>>> {
-    let Some((before, members, after)) = first_group(atoms) else { return Some(vec![atoms.to_vec()]) };
+    let Some(Group { before, members, after }) = first_group(atoms) else { return Some(vec![atoms.to_vec()]) };
     let mut heads = Vec::new();
     for member in members {
         for middle in alternatives(&member, budget)? {
@@ -67,15 +67,22 @@ fn alternatives(atoms: &[Atom], budget: &mut usize) -> Option<Vec<Vec<Atom>>> {
     Some(words)
 }
 
-/// The first group that is one: what stands before it, its members, what follows.
-fn first_group(atoms: &[Atom]) -> Option<(&[Atom], Vec<Vec<Atom>>, &[Atom])> {
+/// Braces with the members between them.
+struct Group<'a> {
+    before: &'a [Atom],
+    members: Vec<Vec<Atom>>,
+    after: &'a [Atom],
+}
+
+/// The first pair of braces that is expanded.
+fn first_group(atoms: &[Atom]) -> Option<Group<'_>> {
     let mut from = 0;
     while let Some(open) = atoms[from..].iter().position(|atom| atom.is('{')).map(|at| from + at) {
         if let Some((close, commas)) = group(atoms, open) {
             let inside = &atoms[open + 1..close];
             let members = if commas.is_empty() { sequence(inside) } else { Some(split(atoms, open, close, &commas)) };
             if let Some(members) = members {
-                return Some((&atoms[..open], members, &atoms[close + 1..]));
+                return Some(Group { before: &atoms[..open], members, after: &atoms[close + 1..] });
             }
         }
         from = open + 1;

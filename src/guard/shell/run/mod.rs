@@ -37,7 +37,7 @@ use stream::Stream;
 
 /// Steps for any text, and more for each of its bytes. A step is a small bounded amount of work.
 const STEPS: usize = 4_096;
-const STEPS_PER_BYTE: usize = 4;
+const STEPS_PER_BYTE: usize = 2;
 
 /// A simple command that may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
