@@ -45,7 +45,7 @@ use super::counts::count;
 use super::dispatcher::{Entry, Snapshot};
 use super::emit::Cancels;
 use super::flight::{Flight, Landed, OnThread, Work};
-use super::handler::{Declared, HandlerError, Returned, ReturnedFuture, returned_awaitable};
+use super::handler::{Declared, FailureKind, HandlerError, Returned, ReturnedFuture, returned_awaitable};
 use super::lane::Places;
 use super::meaning::{Effect, Keep, Rules};
 use super::policy::Phase;
@@ -153,13 +153,14 @@ impl<F: Send + Sync + 'static, V: Send + 'static> Emission<F, V> {
     fn ask(&mut self, at: usize) -> Option<End> {
         let entry = Arc::clone(&self.slots[at].entry);
         let phase = self.phase_of(&entry);
+        let recorded = self.job.snapshot.policy().conduct() == Conduct::Recorded;
         let means = match &entry.condition {
             Some(Asked::Filter(_)) => phase.filter_failure.unwrap_or(phase.predicate_failure),
             Some(Asked::Predicate(_)) | None => phase.predicate_failure,
         };
         let (state, end) = match (entry.wants(&self.job.fact), means) {
             (Ok(true), _) => (State::Matched(None), None),
-            (Ok(false), _) | (Err(HandlerError::Failed(_)), PredicateFailure::NoMatch) => (State::Unmatched, None),
+            (Ok(false), _) => (State::Unmatched, None),
             (Err(error), PredicateFailure::Propagate) => {
                 let why = match &error {
                     HandlerError::Failed(_) => NotStarted::EarlierFailure,
@@ -169,6 +170,11 @@ impl<F: Send + Sync + 'static, V: Send + 'static> Emission<F, V> {
                 let raised = Surfaced::plain(as_itself(member));
                 (State::of(predicate_outcome(error)), Some(End { why, raised: Some(raised) }))
             }
+            // As recorded: what isolates a predicate's failure does not isolate a fatal one.
+            (Err(HandlerError::Failed(failure)), _) if recorded && failure.kind() == FailureKind::Fatal => {
+                (State::Matched(Some(HandlerError::Failed(failure))), None)
+            }
+            (Err(HandlerError::Failed(_)), PredicateFailure::NoMatch) => (State::Unmatched, None),
             (Err(HandlerError::Failed(failure)), PredicateFailure::Isolate) => {
                 warn_predicate(&entry.name, &failure);
                 (State::of(Outcome::PredicateFailed(failure)), None)
