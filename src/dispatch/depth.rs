@@ -34,8 +34,8 @@ impl Standing {
         Some(self)
     }
 
-    pub(super) async fn scope<T>(self, run: impl Future<Output = T>) -> T {
-        WITHIN.scope(self.0, run).await
+    pub(super) fn scope<T>(self, run: impl Future<Output = T>) -> impl Future<Output = T> {
+        WITHIN.scope(self.0, run)
     }
 
     pub(super) fn sync_scope<T>(self, run: impl FnOnce() -> T) -> T {
