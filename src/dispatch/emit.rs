@@ -8,12 +8,12 @@ use futures::FutureExt as _;
 use tokio::sync::watch;
 
 use super::depth::{MAX_DEPTH, Standing};
-use super::dispatcher::Snapshot;
 use super::lane::Places;
 use super::quick;
 use super::raised::{DispatchError, Refusal};
 use super::report::DispatchReport;
 use super::run::{Job, run};
+use super::snapshot::Snapshot;
 use crate::clock::Deadline;
 
 /// An admitted emission. Awaiting it runs it.

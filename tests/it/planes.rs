@@ -437,7 +437,7 @@ async fn emissions_in_flight_are_bounded() {
 /// F-14: a handler may emit on its own session and await the report, sixteen deep and more.
 #[tokio::test]
 async fn handlers_may_emit_on_their_own_session() {
-    const DEPTH: u64 = 40;
+    const DEPTH: u64 = 32;
     let (runtime, session) = recording().await;
     let own = Arc::new(OnceLock::<Session>::new());
     let within = Arc::clone(&own);

@@ -102,7 +102,13 @@ async fn a_recorded_emission_lets_handlers_end_in_their_own_way() {
     assert_eq!(*raised.error(), by_emitter(), "the scheduler's emitter always hears of it");
     assert_eq!(
         ends(raised.report()),
-        ["returns: returned", "fails: failed", "yields: cancelled (emitter)", "deaf: cancelled (emitter)", "without a context: cancelled (emitter)"]
+        [
+            "returns: returned",
+            "fails: failed",
+            "yields: cancelled (emitter)",
+            "deaf: cancelled (emitter)",
+            "without a context: cancelled (emitter)"
+        ]
     );
     assert!(dropped.load(Ordering::Relaxed));
     assert_eq!(raised.report().entry("without a context").unwrap().elapsed, Duration::from_secs(1), "it cannot be told");
@@ -143,7 +149,8 @@ async fn an_early_cancellation_is_not_lost() {
         emit.handle().cancel();
         emit.await
     };
-    let told = dispatcher(compat::message_added_async(), [returning("sync", 1), until_told("next", || Ok(2)), taking("last", LONG)]);
+    let told =
+        dispatcher(compat::message_added_async(), [returning("sync", 1), until_told("next", || Ok(2)), taking("last", LONG)]);
     assert_eq!(ends(&early(told).await.unwrap()), ["sync: returned", "next: returned", "last: returned"]);
     let nobody = into_raised(early(dispatcher(compat::message_added_async(), [returning("sync", 1)])).await);
     assert_eq!(*nobody.error(), by_emitter());

@@ -18,7 +18,8 @@ const SECOND: Duration = Duration::from_secs(1);
 #[tokio::test(start_paused = true)]
 async fn handlers_in_turn_share_one_budget() {
     let [all] = *profile::observation().phases() else { panic!("one phase") };
-    let policy = DispatchPolicy::new([Phase { concurrency: Concurrency::Sequential, deadline: Some(2 * SECOND), ..all }]).unwrap();
+    let policy =
+        DispatchPolicy::new([Phase { concurrency: Concurrency::Sequential, deadline: Some(2 * SECOND), ..all }]).unwrap();
     let long = Duration::from_millis(900);
     let handlers = [taking("a", long), taking("b", long), taking("c", long), returning("d", 1)];
     let begun = Instant::now();
@@ -66,7 +67,8 @@ async fn the_emissions_own_deadline_caps_all_phases() {
 #[tokio::test(start_paused = true)]
 async fn each_disposition_does_what_it_says() {
     let under = |disposition: &str| {
-        let policy = changed(&profile::observation(), &[("/0/deadline_ms", json!(1000)), ("/0/deadline_disposition", json!(disposition))]);
+        let policy =
+            changed(&profile::observation(), &[("/0/deadline_ms", json!(1000)), ("/0/deadline_disposition", json!(disposition))]);
         dispatcher(policy, [hanging("hangs"), returning("done", 1)])
     };
     let timed_out = ["hangs: timed_out", "done: returned"];

@@ -20,13 +20,13 @@ fn awaitable(name: &str) -> Subscriber<u32, u32> {
 /// F-7, `discard_unawaited`: the registrations that rely on it are listed, with how often, until they are gone; a declared async callback is awaited.
 #[tokio::test]
 async fn registrations_that_rely_on_discarding_are_listed() {
-    let registry = dispatcher(compat::message_added_async(), [awaitable("a"), returning("b", 1), coroutine("c").when(|fact: &u32| *fact > 1)]);
+    let registry = dispatcher(
+        compat::message_added_async(),
+        [awaitable("a"), returning("b", 1), coroutine("c").when(|fact: &u32| *fact > 1)],
+    );
     let last = registry.register(taking("d", std::time::Duration::ZERO)).unwrap();
     assert_eq!(registry.discarding(), []);
-    assert_eq!(
-        ends(&registry.emit(&Arc::new(1)).await.unwrap()),
-        ["a: discarded_unawaited", "b: returned", "d: returned"]
-    );
+    assert_eq!(ends(&registry.emit(&Arc::new(1)).await.unwrap()), ["a: discarded_unawaited", "b: returned", "d: returned"]);
     registry.emit(&Arc::new(2)).await.unwrap();
     let listed = |name: &str, times| DiscardingRegistration { name: name.into(), times };
     assert_eq!(registry.discarding(), [listed("a", 2), listed("c", 1)]);

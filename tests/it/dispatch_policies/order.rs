@@ -35,7 +35,9 @@ async fn phases_run_in_declaration_order() {
     let all = profile::observation().phases()[0];
     let declared_sync = Phase { selector: Selector::DeclaredSync, ..all };
     let declared_async = Phase { selector: Selector::DeclaredAsync, ..all };
-    for (phases, order) in [([declared_async, declared_sync], ["b", "a", "c"]), ([declared_sync, declared_async], ["a", "c", "b"])] {
+    for (phases, order) in
+        [([declared_async, declared_sync], ["b", "a", "c"]), ([declared_sync, declared_async], ["a", "c", "b"])]
+    {
         let log = Log::default();
         let handlers = [logging("a", &log, false), logging("b", &log, true), logging("c", &log, false)];
         let report = reported(&dispatcher(DispatchPolicy::new(phases).unwrap(), handlers)).await;
@@ -93,10 +95,7 @@ async fn a_report_holds_values_in_registration_order_and_in_that_of_the_original
     let report = reported(&dispatcher(compat::session_observer(), handlers)).await;
     let entries: Vec<_> = report.entries().map(|entry| (entry.registration, entry.value.copied(), entry.stage)).collect();
     let (called, gathered) = (Stage::Invocation, Stage::ReturnedAwaitables);
-    assert_eq!(
-        entries,
-        [("a", Some(1), gathered), ("b", Some(2), called), ("c", Some(3), gathered), ("d", Some(4), called)]
-    );
+    assert_eq!(entries, [("a", Some(1), gathered), ("b", Some(2), called), ("c", Some(3), gathered), ("d", Some(4), called)]);
     assert_eq!(report.results().collect::<Vec<_>>(), [Ok(&2), Ok(&4), Ok(&1), Ok(&3)]);
 }
 
@@ -114,7 +113,8 @@ async fn a_gathered_cancellation_is_among_the_results() {
 /// An overriding registration that matches takes the place of those that do not override; one that does not match takes nobody's.
 #[tokio::test]
 async fn an_overriding_registration_takes_the_place_of_the_others() {
-    let handlers = || [returning("plain", 1), failing("override").overriding().when(|fact: &u32| *fact == 1), returning("last", 2)];
+    let handlers =
+        || [returning("plain", 1), failing("override").overriding().when(|fact: &u32| *fact == 1), returning("last", 2)];
     let registry = dispatcher(profile::terminal_registry(), handlers());
     let overridden = registry.emit(&Arc::new(1)).await.unwrap();
     assert_eq!(ends(&overridden), ["plain: not_started (overridden)", "override: isolated", "last: not_started (overridden)"]);
@@ -155,8 +155,13 @@ async fn every_profile_names_every_matched_registration() {
         compat::broadcaster(),
         compat::message_added_async(),
     ] {
-        let handlers =
-            [returning("a", 1), taking("b", Duration::from_secs(1)), failing("c"), returning("d", 1).when(|_: &u32| false), hanging("e")];
+        let handlers = [
+            returning("a", 1),
+            taking("b", Duration::from_secs(1)),
+            failing("c"),
+            returning("d", 1).when(|_: &u32| false),
+            hanging("e"),
+        ];
         let registry = dispatcher(policy, handlers);
         let result = registry.emit(&Arc::new(1)).by(by(5)).await;
         let report = match &result {

@@ -58,7 +58,10 @@ async fn ordered_calls_are_in_the_order_of_admission() {
 #[tokio::test(start_paused = true)]
 async fn a_place_that_is_not_used_holds_nobody_up() {
     let (subscriber, mut seen) = slow(queue(16, QueueOverflow::DropNewest));
-    let registry = dispatcher(profile::observation(), [subscriber.when(|fact: &u32| *fact % 2 == 1), hanging("hangs").when(|fact: &u32| *fact == 2)]);
+    let registry = dispatcher(
+        profile::observation(),
+        [subscriber.when(|fact: &u32| *fact % 2 == 1), hanging("hangs").when(|fact: &u32| *fact == 2)],
+    );
     let dropped = registry.emit(&Arc::new(1));
     let mut unmatched = registry.emit(&Arc::new(2)).into_future();
     let last = registry.emit(&Arc::new(3));

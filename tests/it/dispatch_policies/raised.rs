@@ -35,7 +35,9 @@ async fn the_scheduler_raises_groups_and_translates_cancellations() {
 
     let fatal = raised(&dispatcher(compat::scheduler(), [ending("x", HandlerError::fatal("X1"))])).await;
     assert_eq!(*fatal.error(), RaisedError::HandlerCancelled, "the recorded behaviour, which the table does not say");
-    assert!(matches!(fatal.cause(), Some(Cause::One(Member { end: MemberEnd::Failed(failure), .. })) if failure.kind() == FailureKind::Fatal));
+    assert!(
+        matches!(fatal.cause(), Some(Cause::One(Member { end: MemberEnd::Failed(failure), .. })) if failure.kind() == FailureKind::Fatal)
+    );
 }
 
 /// `session_observer`: a failing call is raised before anything is gathered; a gathered one cancels the others, and has the group as its cause.
@@ -61,8 +63,12 @@ async fn the_session_observer_raises_calls_at_once_and_gathers_the_rest() {
 async fn the_broadcaster_isolates_ordinary_failures_only() {
     let report = reported(&dispatcher(compat::broadcaster(), [failing("a"), returning("b", 1)])).await;
     assert_eq!(ends(&report), ["a: isolated", "b: returned"]);
-    let fatal = raised(&dispatcher(compat::broadcaster(), [failing("a"), ending("b", HandlerError::fatal("X1")), returning("c", 1)])).await;
-    assert!(matches!(fatal.error(), RaisedError::One(member) if member.end == MemberEnd::Failed(failure_of(HandlerError::fatal("X1")))));
+    let fatal =
+        raised(&dispatcher(compat::broadcaster(), [failing("a"), ending("b", HandlerError::fatal("X1")), returning("c", 1)]))
+            .await;
+    assert!(
+        matches!(fatal.error(), RaisedError::One(member) if member.end == MemberEnd::Failed(failure_of(HandlerError::fatal("X1"))))
+    );
     assert_eq!(ends(fatal.report()), ["a: isolated", "b: failed", "c: not_started (earlier failure)"]);
     let cancelled = raised(&dispatcher(compat::broadcaster(), [cancelling("a"), returning("b", 1)])).await;
     assert_eq!(*cancelled.error(), RaisedError::Cancelled { by: CancelledBy::Itself, registration: Some("a".into()) });
@@ -119,4 +125,24 @@ async fn a_cancelled_terminal_callback_silences_the_others_of_the_original_only(
     assert_eq!(ends(&original), ["a: cancelled", "b: cancelled (sibling)"]);
     let ours = reported(&dispatcher(terminal_registry(), handlers())).await;
     assert_eq!(ends(&ours), ["a: cancelled", "b: returned"]);
+}
+
+/// `cancel_remaining_on_failure`: every handler of a concurrent stage is begun before the first failure is acted on; then the others are cancelled.
+#[tokio::test(start_paused = true)]
+async fn the_others_are_cancelled_once_all_have_begun() {
+    let values = [
+        ("/0/invocation/completion", serde_json::json!("cancel_remaining_on_failure")),
+        ("/0/invocation/error_surface", serde_json::json!("unwrap_single_else_group")),
+    ];
+    let begun = Log::default();
+    let log = begun.clone();
+    let begins = Subscriber::declared_async("b", move |_| {
+        log.push("b");
+        std::future::pending::<Result<u32>>()
+    });
+    let handlers = [failing("a"), begins, returning("c", 1)];
+    let raised = raised(&dispatcher(changed(&compat::scheduler(), &values), handlers)).await;
+    assert!(matches!(raised.error(), RaisedError::One(member) if &*member.registration == "a"));
+    assert_eq!(ends(raised.report()), ["a: failed", "b: cancelled (sibling)", "c: returned"]);
+    assert_eq!(begun.read(), ["b"]);
 }

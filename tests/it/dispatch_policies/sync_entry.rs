@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tipstaff_core::dispatch::profile::{self, compat};
-use tipstaff_core::dispatch::{DispatchError, Dispatcher, HandlerError, RaisedError, Refusal, Returned, Subscriber, SyncSnapshot};
+use tipstaff_core::dispatch::{
+    DispatchError, Dispatcher, HandlerError, RaisedError, Refusal, Returned, Subscriber, SyncSnapshot,
+};
 
 use super::support::*;
 
