@@ -23,6 +23,10 @@
 //! | open permits                          | 1024           |
 //! | emissions in flight of one session    | 1024           |
 //! | deadline of an emission               | 30 s           |
+//! | emissions inside one another          | 32             |
+//! | threads of a dispatcher for handlers that block | 40   |
+//! | budget of terminal callbacks          | 10 s           |
+//! | grace of a cancelled handler (compatibility profiles) | 1 s |
 //! | group commit                          | 1024 facts or 1 MiB |
 //! | quiet of the writer (idle poll)       | 500 ms, one wake-up |
 //! | a new writer's wait for the last one  | 20 s           |

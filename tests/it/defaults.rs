@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tipstaff::OwnerBounds;
 use tipstaff::clock::Clock as _;
-use tipstaff::dispatch::profile::OBSERVATION_BUDGET;
+use tipstaff::dispatch::profile::{OBSERVATION_BUDGET, TERMINAL_BUDGET};
+use tipstaff::dispatch::{GRACE, MAX_DEPTH, OFFLOAD_THREADS};
 use tipstaff::operation::DEFAULT_RULING_BUDGET;
 use tipstaff::state::{Here, MemoryStore, SqliteOptions, SqliteStore, Store};
 use tipstaff::testing::ManualClock;
@@ -31,6 +32,10 @@ fn the_table_of_defaults_is_true() {
     assert_eq!(value("proposals decided at the same time"), bounds.deciding.to_string());
     assert_eq!(value("open permits"), bounds.permits.to_string());
     assert_eq!(value("deadline of an emission"), format!("{} s", OBSERVATION_BUDGET.as_secs()));
+    assert_eq!(value("emissions inside one another"), MAX_DEPTH.to_string());
+    assert_eq!(value("threads of a dispatcher for handlers that block"), OFFLOAD_THREADS.to_string());
+    assert_eq!(value("budget of terminal callbacks"), format!("{} s", TERMINAL_BUDGET.as_secs()));
+    assert_eq!(value("grace of a cancelled handler"), format!("{} s", GRACE.as_secs()));
     let role = |name: &str| tree.lines().find(|line| line.starts_with("//! |") && line.contains(name)).unwrap_or_default();
     assert!(role("action executor").contains(&format!("{} proposals", bounds.waiting)));
 }

@@ -13,6 +13,8 @@ mod digest;
 #[cfg(test)]
 mod dispatch;
 #[cfg(test)]
+mod dispatch_policies;
+#[cfg(test)]
 mod gate_arms;
 #[cfg(test)]
 mod interception;
