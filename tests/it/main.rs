@@ -3,6 +3,8 @@
 //! Each module is `cfg(test)`, so that the lints know its helpers as parts of tests.
 
 #[cfg(test)]
+mod characterization;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod data;
