@@ -59,7 +59,10 @@ pub use tipstaff_core::{clock, declare, dispatch, id, interception, operation, s
 mod authorization;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "compat")]
+pub mod compat;
 mod crash;
+pub mod dispatcher;
 #[cfg(feature = "shell-guards")]
 mod guards;
 mod journal;

@@ -10,7 +10,7 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ractor::ActorCell;
 use tipstaff_core::clock::{Clock, Deadline, SystemClock};
-use tipstaff_core::dispatch::RegisterError;
+use tipstaff_core::dispatch::{PolicyError, RegisterError};
 use tipstaff_core::id::SessionId;
 use tipstaff_core::interception::{PlanBuilder, PlanError};
 use tipstaff_core::observation::{LossCounts, LossLedger};
@@ -442,6 +442,9 @@ pub enum RuntimeError {
         /// The session.
         session: SessionId,
     },
+    /// A dispatch policy breaks a rule.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// A subscriber cannot be registered.
     #[error(transparent)]
     Register(#[from] RegisterError),

@@ -241,6 +241,14 @@ impl Session {
         if late { Err(EmitError::SessionEnded) } else { Ok(journal) }
     }
 
+    /// As [`Self::submit`], for an emitter that shows the fact to others as well: the fact as it may be shown, or `None` where nobody may see it any more.
+    #[cfg(feature = "compat")]
+    pub(crate) fn record(&self, fact: Signal) -> Option<Arc<Signal>> {
+        self.check(&fact).ok()?;
+        let (fact, admitted) = self.0.admission.admit_shared(fact);
+        (!admitted.late).then_some(fact)
+    }
+
     /// As [`Self::submit`], but waits for room in a required journal first: for a source that can be slowed down.
     ///
     /// # Cancel safety

@@ -6,7 +6,7 @@
 //! ```text
 //! runtime          isolated
 //!   state          the store's single writer
-//!   observation    isolated: session observers (dynamic)
+//!   observation    isolated: session observers and dispatchers (dynamic)
 //!   authorization  one for one: the action executor
 //! ```
 //!
@@ -14,6 +14,7 @@
 //! |------------------|-----------|-------------|----------------|--------------|----------------------|-------------------------|-------------------------|
 //! | state writer     | permanent | 5 in 10 s   | 50 ms .. 5 s   | 30 s / 15 s  | 4096 facts           | waits, then typed refusal | facts are counted as lost, required proposals are denied |
 //! | session observer | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 5 s    | 1024 emissions       | drops the newest, counted | emissions are counted as undelivered |
+//! | dispatcher       | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 5 s    | 1024 emissions       | typed refusal           | emissions are answered as undelivered |
 //! | action executor  | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 5 s    | 1024 proposals       | waits, then overloaded  | every proposal is denied |
 //!
 //! | default                               | value          |
@@ -35,6 +36,7 @@ use tipstaff_core::operation::Owner;
 
 use crate::authorization::{Decider, OpenPermits, Proposing, degraded};
 use crate::crash::Doors;
+use crate::dispatcher::{DispatchMessage, DispatcherActor};
 use crate::journal::{Request, StateWriter, WriterArguments};
 use crate::observation::{Emission, Observer};
 use crate::port::actor::spawn_handler;
@@ -136,6 +138,36 @@ pub(crate) fn session_observer(mailbox: Arc<Mailbox<Emission>>, doors: Doors) ->
 pub(crate) fn observer_port() -> (Port<Emission>, Mailbox<Emission>) {
     let capacity = NonZeroUsize::new(1024).expect("the literal is not zero");
     PortSpec::new("session_observer", capacity, Overflow::DropNewest).open()
+}
+
+/// The actor of one dispatcher.
+pub(crate) fn dispatcher<V: Send + Sync + 'static>(
+    name: &'static str,
+    mailbox: Arc<Mailbox<DispatchMessage<V>>>,
+    doors: Doors,
+) -> ChildSpec {
+    let standing = Arc::clone(&mailbox);
+    ChildSpec::new(name, Restart::Permanent, move |parent| {
+        let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
+        async move {
+            let started = spawn_handler(&mailbox, DispatcherActor::new(), Some(parent.cell())).await.map_err(StartError::failed)?;
+            doors.born(name, &started.0);
+            Ok(started)
+        }
+    })
+    .intensity(BUDGET)
+    .on_standing(move |now| match now {
+        Standing::Up => standing.resume(),
+        Standing::Restarting => {}
+        Standing::Degraded => standing.suspend(drop),
+        Standing::Gone => standing.close(),
+    })
+}
+
+/// The port of one dispatcher.
+pub(crate) fn dispatcher_port<V>(name: &'static str) -> (Port<DispatchMessage<V>>, Mailbox<DispatchMessage<V>>) {
+    let capacity = NonZeroUsize::new(1024).expect("the literal is not zero");
+    PortSpec::new(name, capacity, Overflow::Reject).open()
 }
 
 /// The bounds of one owner of operations.

@@ -20,6 +20,7 @@ const HUNG: Duration = Duration::from_secs(45);
 pub(super) struct Stage {
     pub(super) scenario: Arc<Scenario>,
     pub(super) world: Arc<World>,
+    warnings: Arc<Warnings>,
 }
 
 /// What a driver brings back.
@@ -34,17 +35,17 @@ pub(super) type Driving = LocalBoxFuture<'static, Result<Driven, String>>;
 
 /// Runs the scenario through a driver, once.
 pub(super) fn run(scenario: &Arc<Scenario>, pace: Pace, drive: &dyn Fn(Stage) -> Driving) -> Result<Observed, String> {
-    let stage = Stage { scenario: Arc::clone(scenario), world: World::new(pace, latches(scenario)) };
+    let warnings = Arc::new(Warnings::begin());
+    let stage = Stage { scenario: Arc::clone(scenario), world: World::new(pace, latches(scenario)), warnings: Arc::clone(&warnings) };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(pace == Pace::Paused)
         .build()
         .expect("a runtime can be built");
-    let warnings = Warnings::begin();
     let driven = runtime.block_on(drive(stage.clone()))?;
     // Before the runtime goes: what it drops while it goes down is no part of the trace.
     let events = stage.world.events();
-    let logs = BTreeMap::from([("WARNING".to_owned(), warnings.count())]);
+    let logs = BTreeMap::from([("WARNING".to_owned(), warnings.take())]);
     runtime.shutdown_background();
     Ok(Observed {
         not_run: not_run(scenario, &events),
@@ -57,6 +58,11 @@ pub(super) fn run(scenario: &Arc<Scenario>, pace: Pace, drive: &dyn Fn(Stage) ->
 }
 
 impl Stage {
+    /// The preparation is over: what was logged until now is not the emission's, and is said.
+    pub(super) fn begin(&self) -> u64 {
+        self.warnings.take()
+    }
+
     /// Waits for the emission as its emitter does: cancels it when the scenario says so, and gives up on it when it hangs.
     pub(super) async fn emission(&self, cancel: impl Fn(), emission: impl Future<Output = Outcome>) -> Outcome {
         let outcome = tokio::select! {

@@ -64,7 +64,7 @@ fn verdict(scenario: &Arc<Scenario>, driver: &drivers::Driver) -> Verdict {
     if !expected.agreeing.is_empty() {
         return Verdict::Failed(vec![format!("listed as deviating, but recorded as ours is: {:?}", expected.agreeing)]);
     }
-    match run(scenario, driver.pace(scenario), &|stage| driver.drive(stage)) {
+    match run(scenario, driver.pace(scenario, None), &|stage| driver.drive(stage, None)) {
         Err(unknown) => Verdict::Failed(vec![unknown]),
         Ok(ours) => match differences(scenario, &expected.observed, &ours) {
             differences if differences.is_empty() => Verdict::Passed(expected.deviations.iter().map(|by| by.rule).collect()),
@@ -77,14 +77,14 @@ fn verdict(scenario: &Arc<Scenario>, driver: &drivers::Driver) -> Verdict {
 #[test]
 fn every_recorded_trace_is_reproduced() {
     let drivers = drivers::all();
-    let corpus = corpus::read(&drivers.iter().map(|driver| driver.profile()).collect::<Vec<_>>());
+    let corpus = corpus::read(&drivers.iter().map(|driver| driver.profile).collect::<Vec<_>>());
     let mut total = Tally::default();
     for driver in &drivers {
         let mut tally = Tally::default();
-        for scenario in corpus.scenarios.get(driver.profile()).into_iter().flatten() {
+        for scenario in corpus.scenarios.get(driver.profile).into_iter().flatten() {
             tally.add(scenario, verdict(scenario, driver));
         }
-        show(&format!("characterization {:<22} {tally}", driver.profile()));
+        show(&format!("characterization {:<22} {tally}", driver.profile));
         total.files += tally.files;
         total.passed += tally.passed;
         total.excluded.extend(tally.excluded);

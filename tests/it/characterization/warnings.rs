@@ -20,8 +20,9 @@ impl Warnings {
         Self { count, _guard: guard }
     }
 
-    pub(super) fn count(&self) -> u64 {
-        self.count.load(Ordering::SeqCst)
+    /// How many there were since it was last asked.
+    pub(super) fn take(&self) -> u64 {
+        self.count.swap(0, Ordering::SeqCst)
     }
 }
 
