@@ -22,10 +22,10 @@ const TABLE: &[(&str, &[&str])] = &[
 ];
 
 /// Modules that every other may name.
-const COMMON: &[&str] = &["id", "clock", "telemetry"];
+const COMMON: &[&str] = &["id", "clock", "cancel", "telemetry"];
 
 /// Files that stand alone at the root of the core.
-const FILES: &[&str] = &["id", "clock", "telemetry", "lib"];
+const FILES: &[&str] = &["id", "clock", "cancel", "telemetry", "lib"];
 
 type Edges = BTreeMap<String, BTreeSet<(String, PathBuf)>>;
 
