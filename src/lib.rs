@@ -73,6 +73,8 @@
 
 pub mod cancel;
 pub mod clock;
+#[cfg(feature = "compat")]
+pub mod compat;
 pub mod declare;
 pub mod dispatch;
 #[cfg(feature = "shell-guards")]

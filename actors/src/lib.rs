@@ -59,6 +59,8 @@ pub use tipstaff_core::{cancel, clock, declare, dispatch, id, interception, oper
 mod authorization;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "compat")]
+pub mod compat;
 mod crash;
 #[cfg(feature = "shell-guards")]
 mod guards;

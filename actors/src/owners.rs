@@ -108,7 +108,7 @@ impl<O: Owner> OwnerHandle<O> {
     }
 
     /// From the proposal to its permit, with its evidence where the profile asks for it.
-    async fn permitted(
+    pub(crate) async fn permitted(
         &self,
         session: &Session,
         operation: impl Into<Operation<O::Context>>,

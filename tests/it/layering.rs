@@ -18,6 +18,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("observation", &["dispatch", "signal", "declare"]),
     ("state", &["signal", "declare", "testing"]),
     ("operation", &["interception", "signal", "declare"]),
+    ("compat", &["operation", "interception", "dispatch", "signal", "declare"]),
     ("testing", &[]),
 ];
 
