@@ -34,7 +34,7 @@
 //! | [`state`]        | the store behind small traits: SQLite, and a model in memory     | delivery     |
 //! | [`transcript`]   | readers of recorded sessions                                     | -            |
 //! | [`declare`]      | canonical JSON, digests, durable names of handlers               | -            |
-//! | [`id`], [`clock`], [`telemetry`] | identifiers, time, names of spans and events     | -            |
+//! | [`id`], [`clock`], [`cancel`], [`telemetry`] | identifiers, time, asking work to end, names of spans and events | - |
 //!
 //! Imports run downwards only; `tests/it/layering.rs` holds the whole table.
 //!
@@ -71,7 +71,10 @@
 //! `sqlite` (default): the embedded store. `shell-guards`: guards from a policy file. `testing`: fault points, the manual clock and the conformance
 //! suite of stores. Interception and observation alone need none of them.
 
+pub mod cancel;
 pub mod clock;
+#[cfg(feature = "compat")]
+pub mod compat;
 pub mod declare;
 pub mod dispatch;
 #[cfg(feature = "shell-guards")]

@@ -54,7 +54,7 @@ pub use tipstaff_core::guard;
 #[cfg(feature = "testing")]
 pub use tipstaff_core::testing;
 pub use tipstaff_core::transcript;
-pub use tipstaff_core::{clock, declare, dispatch, id, interception, operation, signal, state, telemetry};
+pub use tipstaff_core::{cancel, clock, declare, dispatch, id, interception, operation, signal, state, telemetry};
 
 mod authorization;
 #[cfg(feature = "cli")]
@@ -67,6 +67,7 @@ pub mod dispatcher;
 mod guards;
 mod journal;
 pub mod observation;
+mod owners;
 pub mod port;
 #[cfg(feature = "shell-guards")]
 pub mod replay;
@@ -80,6 +81,7 @@ pub use authorization::{CompletionTicket, OpenPermit};
 pub use crash::{CrashPoint, CrashPoints};
 #[cfg(feature = "shell-guards")]
 pub use guards::{GUARD, REWRITER, policy_plan, policy_registrations};
+pub use owners::{CallStream, OwnerHandle, OwnerPermit, OwnerProposed, owner_plan};
 pub use runtime::{Runtime, RuntimeBuilder, RuntimeError, action_plan};
 pub use session::{CallAnswer, CallPermit, EmitError, ProposedCall, Session, SessionBuilder};
 pub use tree::OwnerBounds;

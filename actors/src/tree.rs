@@ -7,7 +7,7 @@
 //! runtime          isolated
 //!   state          the store's single writer
 //!   observation    isolated: session observers and dispatchers (dynamic)
-//!   authorization  one for one: the action executor
+//!   authorization  isolated: the action executor, other owners of operations (dynamic)
 //! ```
 //!
 //! | role             | class     | budget      | back-off       | start / stop | port                 | overflow                | degraded means          |
@@ -16,6 +16,7 @@
 //! | session observer | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 5 s    | 1024 emissions       | drops the newest, counted | emissions are counted as undelivered |
 //! | dispatcher       | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 5 s    | 1024 emissions       | typed refusal           | emissions are answered as undelivered |
 //! | action executor  | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 5 s    | 1024 proposals       | waits, then overloaded  | every proposal is denied |
+//! | other owners     | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 15 s   | 1024 proposals each  | waits, then overloaded  | every proposal of its own is denied |
 //!
 //! | default                               | value          |
 //! |---------------------------------------|----------------|
@@ -51,19 +52,24 @@ const BUDGET: Intensity = Intensity::new(5, Duration::from_secs(10));
 const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(50), Duration::from_secs(5));
 /// Session observers at the same time.
 const MAX_SESSIONS: usize = 100_000;
+/// Owners beside the action executor at the same time.
+const MAX_OWNERS: usize = 1024;
+/// How long an owner may take to stop: the longest teardown of a shipped one, with its grace, and some more.
+pub(crate) const OWNER_STOP: Duration = Duration::from_secs(15);
 
 /// The subtrees of a runtime.
 pub(crate) struct Tree {
     pub(crate) spec: SupervisorSpec,
     pub(crate) observation: SupervisorHandle,
+    pub(crate) authorization: SupervisorHandle,
 }
 
 /// Puts the subtrees together, in start order.
 pub(crate) fn tree(state: Option<ChildSpec>, executors: Vec<ChildSpec>) -> Tree {
     let observers = SupervisorSpec::new("observation", Strategy::Isolated).backoff(BACKOFF).max_dynamic(MAX_SESSIONS);
-    let owners = SupervisorSpec::new("authorization", Strategy::OneForOne).backoff(BACKOFF).intensity(BUDGET);
+    let owners = SupervisorSpec::new("authorization", Strategy::Isolated).backoff(BACKOFF).max_dynamic(MAX_OWNERS);
     let (observers, observation) = ChildSpec::supervisor(Restart::Permanent, observers);
-    let (owners, _authorization) =
+    let (owners, authorization) =
         ChildSpec::supervisor(Restart::Permanent, executors.into_iter().fold(owners, SupervisorSpec::child));
     let root = SupervisorSpec::new("tipstaff", Strategy::Isolated).backoff(BACKOFF);
     let root = match state {
@@ -73,7 +79,7 @@ pub(crate) fn tree(state: Option<ChildSpec>, executors: Vec<ChildSpec>) -> Tree 
         }
         None => root,
     };
-    Tree { spec: root.child(observers).child(owners), observation }
+    Tree { spec: root.child(observers).child(owners), observation, authorization }
 }
 
 /// The store's single writer.
@@ -208,6 +214,7 @@ pub(crate) fn owner<O: Owner>(
             Ok(started)
         }
     })
+    .intensity(BUDGET)
     .on_standing(move |now| match now {
         Standing::Up => standing.resume(),
         Standing::Restarting => {}

@@ -10,18 +10,18 @@ use futures::future::BoxFuture;
 /// An emission under way; awaited, what it comes to.
 ///
 /// # Cancel safety
-/// Dropping it drops what is in flight (F-12). Cancelling its [`handle`](Self::handle) tells the handlers in flight, which may end in their own way (F-19).
+/// Dropping it drops what is in flight (F-12). Cancelling its [`canceller`](Self::canceller) tells the handlers in flight, which may end in their own way (F-19).
 #[must_use = "dropped, the emission is cancelled"]
 pub struct Cancellable<T> {
-    handle: CancelHandle,
+    canceller: Canceller,
     rest: BoxFuture<'static, T>,
 }
 
 /// Cancels one emission. Cheap to clone; keeps nothing alive that runs.
 #[derive(Clone)]
-pub struct CancelHandle(Arc<dyn Fn() + Send + Sync>);
+pub struct Canceller(Arc<dyn Fn() + Send + Sync>);
 
-impl CancelHandle {
+impl Canceller {
     pub(super) fn new(cancel: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Arc::new(cancel))
     }
@@ -34,13 +34,13 @@ impl CancelHandle {
 
 impl<T> Cancellable<T> {
     pub(super) fn new(cancel: impl Fn() + Send + Sync + 'static, rest: impl Future<Output = T> + Send + 'static) -> Self {
-        Self { handle: CancelHandle::new(cancel), rest: Box::pin(rest) }
+        Self { canceller: Canceller::new(cancel), rest: Box::pin(rest) }
     }
 
     /// What cancels it, from wherever.
     #[must_use]
-    pub fn handle(&self) -> CancelHandle {
-        self.handle.clone()
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
     }
 }
 
@@ -58,8 +58,8 @@ impl<T> fmt::Debug for Cancellable<T> {
     }
 }
 
-impl fmt::Debug for CancelHandle {
+impl fmt::Debug for Canceller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CancelHandle")
+        f.write_str("Canceller")
     }
 }

@@ -17,7 +17,7 @@ use tipstaff_core::observation::RecentFacts;
 use tipstaff_core::signal::Signal;
 use tokio::sync::Notify;
 
-use super::gate::{Gate, GatePlan, Ruled};
+use super::gate::{Gate, GateOwner, Ruled};
 use crate::compat::Cancellable;
 use crate::dispatcher::{DispatcherHandle, EmissionError};
 use crate::runtime::RuntimeError;
@@ -30,7 +30,7 @@ const CONFIRM: Duration = Duration::from_secs(5);
 #[must_use = "an observer is started by `start`"]
 pub struct SessionObserverBuilder {
     session: Session,
-    gate: Option<GatePlan>,
+    gate: Option<Gate>,
     routes: Vec<Route>,
     policy: DispatchPolicy,
 }
@@ -46,8 +46,7 @@ impl SessionObserverBuilder {
     where
         F: Future<Output = Result<bool, HandlerError>> + Send + 'static,
     {
-        let gate: Gate = Arc::new(move |fact| gate(fact).boxed());
-        self.gate = Some(GatePlan::new(gate));
+        self.gate = Some(Arc::new(move |fact| gate(fact).boxed()));
         self
     }
 
@@ -72,6 +71,10 @@ impl SessionObserverBuilder {
     /// As [`DispatcherHandle::start`].
     pub async fn start(self) -> Result<SessionObserver, RuntimeError> {
         let Self { session, gate, routes, policy } = self;
+        let gate = match gate {
+            Some(gate) => Some(GateOwner::start(&session, gate).await?),
+            None => None,
+        };
         let handle = DispatcherHandle::start(session.runtime(), "legacy_observer", policy).await?;
         Ok(SessionObserver(Arc::new(Inner { session, gate, routes, handle })))
     }
@@ -83,7 +86,7 @@ pub struct SessionObserver(Arc<Inner>);
 
 struct Inner {
     session: Session,
-    gate: Option<GatePlan>,
+    gate: Option<GateOwner>,
     routes: Vec<Route>,
     handle: DispatcherHandle<Signal, Value>,
 }
@@ -168,6 +171,17 @@ impl SessionObserver {
         }))
     }
 
+    /// Stops it: what was admitted ends within the deadline, then its actors.
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes nothing back.
+    pub async fn stop(&self, deadline: Deadline) {
+        self.0.handle.stop(deadline).await;
+        if let Some(gate) = &self.0.gate {
+            gate.stop(deadline).await;
+        }
+    }
+
     /// Asks the gate without showing anything. `true` without one. A gate that fails denies, with a warning.
     ///
     /// # Errors
@@ -177,7 +191,7 @@ impl SessionObserver {
     /// Dropping the future cancels the gate, and closes the record of the proposal.
     pub async fn authorize(&self, proposed: Signal) -> Result<bool, ObserveError> {
         let Some(gate) = &self.0.gate else { return Ok(true) };
-        let ruled = gate.rule(&Arc::new(proposed), self.0.session.audit()).await;
+        let ruled = gate.rule(&Arc::new(proposed)).await;
         if ruled.failed() {
             tracing::warn!(target: tipstaff_core::telemetry::INTERCEPTION, session = %self.0.session.id(), "the session's gate failed: it denies");
         }
@@ -215,12 +229,12 @@ impl SessionObserver {
 }
 
 impl Inner {
-    async fn gated(&self, gate: GatePlan, owed: Owed, cancel: Arc<Cancel>) -> Result<Observed, ObserveError> {
+    async fn gated(&self, gate: GateOwner, owed: Owed, cancel: Arc<Cancel>) -> Result<Observed, ObserveError> {
         let fact = Arc::new(owed.fact().clone());
         let ruled = tokio::select! {
             biased;
             () = cancel.asked() => return Err(ObserveError::Cancelled),
-            ruled = gate.rule(&fact, self.session.audit()) => ruled,
+            ruled = gate.rule(&fact) => ruled,
         };
         match ruled {
             Ruled::Allowed => self.shown(self.show(owed)?, cancel).await,

@@ -8,22 +8,22 @@
 //! | fails fatally        | is denied                    | the failure          |
 
 use std::convert::Infallible;
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use futures::future::BoxFuture;
 use serde::{Serialize, Serializer};
+use tipstaff_core::clock::Deadline;
 use tipstaff_core::declare::{CallableRef, CanonicalError, Digest, digest_of};
 use tipstaff_core::dispatch::{FailureKind, HandlerError, HandlerFailure};
 use tipstaff_core::interception::{
-    ChainOutcome, Decision, Denial, DenialCause, DenialCode, InterceptError, Judged, PlanBuilder, Registration, Report, StageSpec, Turn,
+    Decision, Denial, DenialCause, DenialCode, InterceptError, Judged, Registration, StageSpec, Turn,
 };
-use tipstaff_core::operation::{
-    Authorizer, Completion, CompletionPlace, End, Grant, Operation, Owner, OwnerPlan, Proposal, Ruling, Verdict, perform,
-};
+use tipstaff_core::operation::{End, Owner};
 use tipstaff_core::signal::Signal;
 
-use crate::observation::SessionAudit;
+use crate::owners::{OwnerHandle, owner_plan};
+use crate::runtime::RuntimeError;
+use crate::session::Session;
 
 const STAGE: &str = "policy";
 const DENIED: DenialCode = DenialCode::from_static("session.gate");
@@ -84,29 +84,36 @@ pub(super) enum Ruled {
     Fatal(HandlerFailure),
 }
 
-/// The compiled plan of one session's gate. It rules in the proposer's task.
-#[derive(Clone)]
-pub(super) struct GatePlan(OwnerPlan<SessionPolicy>);
+/// The owner of one session's gate: a supervised actor of its own.
+#[derive(Debug, Clone)]
+pub(super) struct GateOwner {
+    owner: OwnerHandle<SessionPolicy>,
+    session: Session,
+}
 
-impl GatePlan {
-    pub(super) fn new(gate: Gate) -> Self {
+impl GateOwner {
+    pub(super) async fn start(session: &Session, gate: Gate) -> Result<Self, RuntimeError> {
         let callable = CallableRef::from_static("tipstaff::compat::session_gate@1");
         let guard = Registration::decide_async("gate", STAGE, callable, move |shown: Arc<Shown>, _turn: Turn| {
             let gate = Arc::clone(&gate);
             async move { decision(&shown, gate(Arc::clone(&shown.fact)).await) }
         });
-        let plan = PlanBuilder::new("session_policy", &SessionPolicy::stages()).register(guard).build();
-        Self(plan.expect("one guard with a name at a declared stage"))
+        let plan = owner_plan::<SessionPolicy>("session_policy").register(guard).build()?;
+        Ok(Self { owner: session.runtime().start_owner(plan).await?, session: session.clone() })
+    }
+
+    pub(super) async fn stop(&self, deadline: Deadline) {
+        self.owner.stop(deadline).await;
     }
 
     /// Puts the showing of a fact on record, asks the gate, and records what it said (P-1, P-9).
     ///
     /// # Cancel safety
     /// Dropping the future cancels the gate, and closes the record.
-    pub(super) async fn rule(&self, fact: &Arc<Signal>, audit: SessionAudit) -> Ruled {
+    pub(super) async fn rule(&self, fact: &Arc<Signal>) -> Ruled {
         let unanswered = Arc::<OnceLock<HandlerError>>::default();
         let shown = Shown { fact: Arc::clone(fact), unanswered: Arc::clone(&unanswered) };
-        let answer = perform(Operation::new(shown), audit, self, |_granted| async { Ok::<(), Infallible>(()) }).await;
+        let answer = self.owner.perform(&self.session, shown, |_granted| async { Ok::<(), Infallible>(()) }).await;
         Ruled::of(answer.end, unanswered.get())
     }
 }
@@ -142,35 +149,4 @@ fn decision(shown: &Shown, said: Result<bool, HandlerError>) -> Result<Decision<
     // A gate is asked once for each proposal.
     let _first = shown.unanswered.set(error);
     Err(answer)
-}
-
-impl Authorizer<SessionPolicy> for GatePlan {
-    type Place = NoPlace;
-
-    async fn propose(&self, proposal: Proposal<SessionPolicy>) -> Ruling<SessionPolicy, NoPlace> {
-        let mut report = Report::new();
-        let context = Arc::clone(proposal.context());
-        let outcome = self.0.apply_identified(context, proposal.digest(), proposal.deadline(), &mut report).await;
-        let verdict = match outcome {
-            ChainOutcome::Permitted(permitted) => Verdict::Permit(Grant { permitted, plan: self.0.clone(), place: NoPlace }),
-            ChainOutcome::Denied(denied) => Verdict::Denied(denied),
-            ChainOutcome::Deferred { retry_at, reason, registration } => Verdict::Deferred { retry_at, reason, registration },
-            ChainOutcome::Escalated(escalated) => Verdict::Escalated(escalated),
-            ChainOutcome::Failed(failure) => Verdict::Failed(failure),
-        };
-        Ruling { verdict, report: Some(report) }
-    }
-}
-
-/// A permit of this owner is performed where it is granted, so that nobody else has to be told.
-pub(super) struct NoPlace;
-
-impl CompletionPlace for NoPlace {
-    fn complete(self, _completion: Completion) {}
-}
-
-impl fmt::Debug for GatePlan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("GatePlan").field(&self.0).finish()
-    }
 }
