@@ -65,6 +65,11 @@ impl Body {
         Unawaited { body: Arc::clone(self), stage: Stage::Unpolled }
     }
 
+    /// Its form as the source of a stream.
+    pub(super) fn streamed(self: &Arc<Self>) -> Streamed {
+        Streamed { body: Arc::clone(self), begun: false }
+    }
+
     fn invoked(self: &Arc<Self>) -> Result<Unawaited, End> {
         let _running = self.world.plain();
         self.log("invoke");
@@ -160,6 +165,26 @@ impl Body {
 
     fn log(&self, what: &str) {
         self.world.log(&self.handler.name, what);
+    }
+}
+
+/// The body of a stream: its source yields the chunks, then runs the script. A consumer that goes away ends it without a word, as recorded.
+pub(super) struct Streamed {
+    body: Arc<Body>,
+    begun: bool,
+}
+
+impl Streamed {
+    /// The consumer asks for a chunk.
+    pub(super) fn begin(&mut self) {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.body.log("start");
+        }
+    }
+
+    /// What comes after the chunks.
+    pub(super) async fn script(&self) -> End {
+        self.body.awaited().await
     }
 }
 

@@ -6,31 +6,33 @@ use std::sync::Arc;
 use futures::FutureExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tipstaff::compat::{
-    Hook, HookBus, HookContext, HookError, HookPoint, HookPolicy, HookRaised, HookReturned, RUN_KIND, SessionObserver, testing,
-};
-use tipstaff::Runtime;
+use tipstaff::cancel::Cancellation;
+use tipstaff::compat::{Hook, HookCanceller, HookEmission, HookEnd, HookError, HookPoint, HookPoints, HookRecord, HookReturn};
+use tipstaff::declare::CallableRef;
+use tipstaff::interception::{Decision, DenialCode, InterceptError, Plan, PlanBuilder, Registration, StageSpec, Turn};
+use tipstaff::{Runtime, Session};
 
 use super::broadcaster::NOTHING;
-use super::dispatch::{by_whom, cancelling, failed, library, register, result};
-use super::observer::{GateSetup, gated, open};
+use super::dispatch::{failed, library, register};
+use super::observer::{GateKind, GateSetup, open};
 use super::{Driver, never};
 use crate::characterization::run::{Driven, Stage};
-use crate::characterization::scenario::{Entry, Kind, Outcome, Raised};
+use crate::characterization::scenario::{By, Entry, Kind, Outcome, Raised};
 use crate::characterization::script::{Body, Called, End, Unawaited};
+use crate::characterization::world::World;
 
 pub(super) const BLOCKING: Driver = Driver {
     profile: "hookbus_blocking",
-    policy: || serde_json::to_value(HookPolicy::blocking()).expect("a policy is plain data"),
+    policy: || Value::Null,
     threads: never,
-    drive: |stage, policy| drive(stage, HookPoint::ToolPre, policy).boxed_local(),
+    drive: |stage, _policy| drive(stage, HookPoint::ToolPre).boxed_local(),
 };
 
 pub(super) const OBSERVATIONAL: Driver = Driver {
     profile: "hookbus_observational",
-    policy: || serde_json::to_value(HookPolicy::observational()).expect("a policy is plain data"),
+    policy: || Value::Null,
     threads: never,
-    drive: |stage, policy| drive(stage, HookPoint::ToolPost, policy).boxed_local(),
+    drive: |stage, _policy| drive(stage, HookPoint::ToolPost).boxed_local(),
 };
 
 #[derive(Deserialize)]
@@ -47,80 +49,141 @@ impl Default for Setup {
     }
 }
 
-async fn drive(stage: Stage, default: HookPoint, policy: Option<Value>) -> Result<Driven, String> {
+async fn drive(stage: Stage, default: HookPoint) -> Result<Driven, String> {
     let Setup { point, observer, gate } = stage.scenario.setup()?;
-    let point = point.map_or(Ok(default), |name| HookPoint::named(&name).ok_or(format!("setup.point: {name:?}")))?;
+    let point = point.map_or(Ok(default), |name| HookPoint::parse(&name).ok_or(format!("setup.point: {name:?}")))?;
     let runtime = Runtime::builder().spawn().await.expect("a runtime comes up");
     let session = open(&runtime).await;
-    let gated = gated(SessionObserver::builder(&session), gate.as_ref(), &stage.world);
-    let observer = if observer { Some(gated.start().await.expect("a dispatcher comes up")) } else { None };
-    let bus = match (policy, observer.clone()) {
-        (None, None) => HookBus::<()>::new(),
-        (None, Some(observer)) => HookBus::observed_by(observer),
-        (Some(policy), observer) => {
-            let policy: HookPolicy = serde_json::from_value(policy).map_err(|error| error.to_string())?;
-            testing::hook_bus(observer, policy, policy)
-        }
-    };
-    let (on, off) = (bus.clone(), bus.clone());
-    register(&stage, move |body, _unique| on.on(point, hook(body)), move |registration| {
-        off.off(*registration);
-    })?;
-    let warnings = stage.begin();
+    let points = HookPoints::<()>::new();
+    // The original warns in its log; here the registration's answer does.
+    let warned = register_hooks(&stage, &points, point)?;
+    stage.begin();
     let emission = match stage.scenario.emit.entry {
-        Entry::Emit => bus.emit(point, Arc::new(())),
-        Entry::BlockingEmit => bus.blocking_emit(point, Arc::new(())),
+        Entry::Emit => points.emit(point, Arc::new(())),
+        Entry::BlockingEmit => points.blocking_emit(point, Arc::new(())),
         other => return Err(format!("emit.entry: {other:?}")),
     };
-    let handle = cancelling(emission.handle());
-    let outcome = stage.emission(handle, async { emission.await.map_or_else(|raised| outcome(&raised), |()| NOTHING) }).await;
+    let handle = emission.handle();
+    let gate = gate.filter(|gate| gate.kind != GateKind::Absent).map(|gate| gate_plan(gate, &stage.world));
+    let ended = async { outcome(run(emission, observer.then_some(&session), gate.as_ref()).await) };
+    let outcome = stage.emission(move || handle.cancel(), ended).await;
     stage.settle().await;
-    let mut extra = BTreeMap::from([("registration_warnings".to_owned(), json!(warnings))]);
-    if observer.is_some() {
+    let mut extra = BTreeMap::from([("registration_warnings".to_owned(), json!(warned))]);
+    if observer {
         let recent = session.recent().expect("the session keeps its recent facts");
-        let runs = recent.facts.iter().filter(|fact| fact.kind().as_str() == RUN_KIND);
-        extra.insert("recorded".to_owned(), runs.map(|fact| fact.payload().value().clone()).collect());
+        let recorded = recent.facts.iter().filter_map(|fact| HookRecord::from_signal(fact));
+        extra.insert("recorded".to_owned(), recorded.map(|record| json!(record)).collect());
     }
     Ok(Driven { outcome, extra })
 }
 
-fn hook(body: &Arc<Body>) -> Hook<()> {
-    let (name, body) = (body.handler.name.clone(), Arc::clone(body));
+/// Registers the hooks; how many of them were warned of.
+fn register_hooks(stage: &Stage, points: &HookPoints<()>, point: HookPoint) -> Result<usize, String> {
+    let warned = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let (registers, unregisters, warnings) = (points.clone(), points.clone(), Arc::clone(&warned));
+    register(
+        stage,
+        move |body, unique| {
+            registers.register(point, hook(body, unique.clone())).map(|registered| {
+                warnings.fetch_add(usize::from(registered.warning().is_some()), std::sync::atomic::Ordering::SeqCst);
+                unique
+            })
+        },
+        move |name: &String| {
+            unregisters.unregister(point, name);
+        },
+    )?;
+    Ok(warned.load(std::sync::atomic::Ordering::SeqCst))
+}
+
+async fn run(emission: HookEmission<()>, observer: Option<&Session>, gate: Option<&Plan<HookRecord>>) -> HookEnd {
+    match (observer, gate) {
+        (None, _) => emission.run().await.end,
+        (Some(session), None) => session.emit_hook(emission).await.end,
+        (Some(session), Some(gate)) => session.emit_hook_gated(emission, gate).await.0.end,
+    }
+}
+
+/// The gate that the observer of the records has.
+fn gate_plan(gate: GateSetup, world: &Arc<World>) -> Plan<HookRecord> {
+    let world = Arc::clone(world);
+    let callable = CallableRef::from_static("tests::gate@1");
+    let guard = Registration::decide("gate", "gate", callable, move |_record: &HookRecord, _turn: &Turn| {
+        world.log("gate", "call");
+        match gate.kind {
+            GateKind::Absent | GateKind::Allow | GateKind::Truthy => Ok(Decision::proceed()),
+            GateKind::Deny | GateKind::None => Ok(Decision::deny(DenialCode::from_static("test.gate"), "no")),
+            GateKind::Raise | GateKind::RaiseFatal => Err(InterceptError::new("the gate failed")),
+            GateKind::Cancel => Err(InterceptError::cancelled("the gate was cancelled")),
+        }
+    });
+    PlanBuilder::new("gate", &[StageSpec::guard("gate")]).register(guard).build().expect("one guard at a declared stage")
+}
+
+/// A handler as a hook of this name.
+pub(super) fn hook<A: Send + Sync + 'static>(body: &Arc<Body>, name: String) -> Hook<A> {
+    let body = Arc::clone(body);
     match body.handler.kind {
-        Kind::Async | Kind::AsyncPartial => Hook::declared_async(name, move |_payload, context: HookContext| {
+        Kind::Async | Kind::AsyncPartial => Hook::declared_async(name, move |_arguments, asked: Cancellation| {
             let unawaited = body.awaitable();
-            async move { awaited(unawaited, context).await }
+            async move { awaited(unawaited, asked).await }
         }),
         Kind::Sync | Kind::AsyncCallableObject | Kind::SyncReturnsCoroutine | Kind::SyncReturnsFuture => {
-            Hook::declared_sync(name, move |_payload, context: &HookContext| {
-                let context = context.clone();
+            Hook::declared_sync(name, move |_arguments, asked: &Cancellation| {
+                let asked = asked.clone();
                 match body.call() {
-                    Called::Ended(end) => hook_result(end).map(|()| HookReturned::Done),
-                    Called::Coroutine(unawaited) | Called::Awaitable(unawaited) => {
-                        Ok(HookReturned::future(async move { awaited(unawaited, context).await }))
-                    }
+                    Called::Ended(end) => hook_result(end).map(HookReturn::Value),
+                    Called::Coroutine(unawaited) => Ok(HookReturn::coroutine(async move { awaited(unawaited, asked).await })),
+                    Called::Awaitable(unawaited) => Ok(HookReturn::awaitable(async move { awaited(unawaited, asked).await })),
                 }
             })
         }
     }
 }
 
-async fn awaited(unawaited: Unawaited, context: HookContext) -> Result<(), HookError> {
-    hook_result(unawaited.until(async move { context.cancellation().cancelled().await }).await)
+/// Awaits a body until it ends, or is asked to.
+pub(super) async fn awaited(unawaited: Unawaited, asked: Cancellation) -> Result<Value, HookError> {
+    hook_result(unawaited.until(async move { asked.cancelled().await }).await)
 }
 
-fn hook_result(end: End) -> Result<(), HookError> {
+/// How a body's end is said to a hook point.
+pub(super) fn hook_result(end: End) -> Result<Value, HookError> {
     match end {
+        End::Value(value) => Ok(value),
+        End::Raised(name) => Err(HookError::failed(name, "an ordinary failure")),
+        End::Fatal(name) => Err(HookError::fatal(name, "a fatal failure")),
+        End::Refused => Err(HookError::store_refused("the store is of another version")),
+        End::Cancelled => Err(HookError::Cancelled),
         End::Stop => Err(HookError::Stop),
-        end => result(end).map(drop).map_err(HookError::from),
     }
 }
 
-fn outcome(raised: &HookRaised) -> Outcome {
-    match raised {
-        HookRaised::Failed { failure, .. } => Outcome::Raised { error: failed(failure) },
-        HookRaised::Cancelled { hook, by } => Outcome::Raised { error: Raised::Cancelled { by: by_whom(*by, hook), cause: None } },
-        HookRaised::TimedOut { .. } => library("TimeoutError"),
-        other => library(&other.to_string()),
+/// An error that reached the emitter.
+pub(super) fn raised(error: &HookError) -> Outcome {
+    let error = match error {
+        HookError::Failed(failure) => failed(failure),
+        HookError::Fatal(failure) => Raised::Fatal { name: failure.code().to_owned(), cause: None },
+        HookError::StoreRefused(_) => Raised::StoreRefused { cause: None },
+        HookError::Stop => return library("StopHook"),
+        HookError::Cancelled => Raised::Cancelled { by: By::Other, cause: None },
+    };
+    Outcome::Raised { error }
+}
+
+/// A cancellation that reached the emitter. The number of a further registration is ours.
+pub(super) fn cancelled(by: &HookCanceller) -> Outcome {
+    let by = match by {
+        HookCanceller::Emitter => By::Emitter,
+        HookCanceller::Hook(name) => By::Handler(name.split('#').next().unwrap_or_default().to_owned()),
+    };
+    Outcome::Raised { error: Raised::Cancelled { by, cause: None } }
+}
+
+fn outcome(end: HookEnd) -> Outcome {
+    match end {
+        HookEnd::Passed | HookEnd::Stopped { .. } => NOTHING,
+        HookEnd::Raised { error, .. } => raised(&error),
+        HookEnd::Cancelled { by } => cancelled(&by),
+        HookEnd::TimedOut { .. } => library("TimeoutError"),
     }
 }

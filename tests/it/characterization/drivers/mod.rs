@@ -17,6 +17,7 @@ mod hooks;
 mod messages;
 mod observer;
 mod scheduler;
+mod service;
 mod terminal;
 
 use serde_json::Value;
@@ -71,5 +72,7 @@ pub(super) fn all() -> Vec<Driver> {
         messages::ASYNC,
         hooks::BLOCKING,
         hooks::OBSERVATIONAL,
+        service::INVOKE,
+        service::STREAM,
     ]
 }
