@@ -44,7 +44,7 @@
 //! chain ([`interception::Plan::apply`]) -> the body -> the closing fact -> the way of a signal.
 //!
 //! *One signal*: the session's admission numbers it, pushes it to the journal's port and to the observer's port -> beside one another, the writer
-//! thread commits it ([`state::JournalWriter::commit`]) and the observer fans it out ([`dispatch::fan_out`]).
+//! thread commits it ([`state::JournalWriter::commit`]) and the observer fans it out ([`dispatch::Dispatcher::emit`]).
 //!
 //! # What is promised
 //!
@@ -68,7 +68,7 @@
 //!
 //! # Features
 //!
-//! `sqlite` (default): the embedded store. `shell-guards`: guards from a policy file. `testing`: fault points, the manual clock and the conformance
+//! `sqlite` (default): the embedded store. `shell-guards`: guards from a policy file. `compat`: the dispatch profiles of the original system. `testing`: fault points, the manual clock and the conformance
 //! suite of stores. Interception and observation alone need none of them.
 
 pub mod cancel;

@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tipstaff_core::clock::{Deadline, Timestamp};
-use tipstaff_core::dispatch::{DispatchReport, JournalState, RegisterError, Registration, Registry, Subscriber};
+use tipstaff_core::dispatch::{
+    DispatchError, DispatchReport, Dispatcher, JournalState, Refusal, RegisterError, Registration, Subscriber,
+};
 use tipstaff_core::id::SessionId;
 use tipstaff_core::observation::{LossCounts, Recent, RecentFacts};
 use tipstaff_core::operation::{
@@ -19,7 +21,7 @@ use tokio::time::timeout_at;
 
 use crate::authorization::CompletionTicket;
 use crate::journal::{Confirm, Request};
-use crate::observation::{Admission, AdmissionParts, Admitted, Emission, Here, MAX_DEPTH, SessionAudit, Wants, deliver};
+use crate::observation::{Admission, AdmissionParts, Admitted, Emission, Here, SessionAudit, Wants, deliver};
 use crate::port::{Mailbox, Reservation};
 use crate::runtime::{Runtime, RuntimeError};
 use crate::supervision::ChildId;
@@ -104,9 +106,9 @@ impl SessionBuilder {
         if audit == AuditMode::Required && journal.is_none() {
             return Err(RuntimeError::NoStore { session: id });
         }
-        let registry = Arc::new(Registry::observation());
+        let dispatcher = Arc::new(Dispatcher::observation());
         for subscriber in subscribers {
-            let _registered = registry.register(subscriber)?;
+            let _registered = dispatcher.register(subscriber)?;
         }
         let (observer, mailbox) = tree::observer_port();
         let mailbox = Arc::new(mailbox);
@@ -115,7 +117,7 @@ impl SessionBuilder {
             audit,
             journal: journal.filter(|_| audit != AuditMode::Off).cloned(),
             observer,
-            registry,
+            dispatcher,
             attempts: runtime.open_attempts().clone(),
             ring: ring.map(RecentFacts::new),
             redactions,
@@ -180,12 +182,12 @@ impl Session {
     /// # Errors
     /// [`RegisterError`]: the name is taken or not usable, or there are too many.
     pub fn observe(&self, subscriber: Subscriber<Signal>) -> Result<Registration, RegisterError> {
-        self.0.admission.parts().registry.register(subscriber)
+        self.0.admission.parts().dispatcher.register(subscriber)
     }
 
     /// Ends a registration. `false`: it had ended, or is another session's. An emission under way keeps its snapshot.
     pub fn unobserve(&self, registration: &Registration) -> bool {
-        self.0.admission.parts().registry.unregister(registration)
+        self.0.admission.parts().dispatcher.unregister(registration)
     }
 
     /// Emits a fact and waits until its subscribers have ended; never for the commit (F-16).
@@ -346,6 +348,7 @@ impl Session {
     pub async fn end(&self, deadline: Deadline) {
         self.0.admission.end();
         self.stop_observer(deadline).await;
+        self.0.admission.parts().dispatcher.stop(deadline).await;
         let ledger = self.0.runtime.ledger();
         // Kept for this handle's readers: the ledger forgets a session that has ended once its gaps are written.
         if self.0.final_losses.set(ledger.session(self.id())).is_ok() {
@@ -383,7 +386,7 @@ impl Session {
         let (confirm, confirmation) = oneshot::channel();
         let confirm = confirm_by.map(|_| confirm);
         let report = match admission.depth() {
-            Some(depth) => self.emit_inside(depth + 1, fact, place.as_mut(), confirm).await?,
+            Some(_) => self.emit_inside(fact, place.as_mut(), confirm).await?,
             None => self.emit_outside(fact, place.as_mut(), confirm).await?,
         };
         let seq = match confirm_by {
@@ -417,20 +420,20 @@ impl Session {
     /// By a handler of this session, which holds the place of its own emission and waits for no other: a full observer would wait for it (F-14).
     async fn emit_inside(
         &self,
-        depth: usize,
         fact: Signal,
         place: Option<&mut Reservation<Request>>,
         confirm: Option<Confirm>,
     ) -> Result<DispatchReport, EmitError> {
-        let Here { fact, snapshot, admitted, undelivered } = self.0.admission.admit_here(fact, place, confirm);
-        if depth > MAX_DEPTH {
-            return Err(EmitError::TooDeep { limit: MAX_DEPTH });
-        }
+        let Here { emit, admitted, undelivered } = self.0.admission.admit_here(fact, place, confirm);
         if admitted.late {
             undelivered.delivered();
             return Err(EmitError::SessionEnded);
         }
-        Ok(deliver(&fact, &snapshot, undelivered, depth).await.with_journal(admitted.journal))
+        match deliver(emit, undelivered).await {
+            Ok(report) => Ok(report.with_journal(admitted.journal)),
+            Err(DispatchError::Refused(Refusal::TooDeep { limit })) => Err(EmitError::TooDeep { limit }),
+            Err(DispatchError::Refused(_) | DispatchError::Raised(_)) => Err(EmitError::Undelivered),
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 //! | F-5  | `by_return_value` with `not_inspected`; declared selectors without `by_declaration` |
 //! | F-6  | a deadline without a disposition, a disposition without a deadline, a budget that is not finite and positive |
 //! | F-7  | pairs that contradict each other |
+//! | F-8  | late registrations that join the emission, but for recorded conduct |
 //! | F-20 | `detach_bounded` without `concurrent`, `isolate` and bounds; bounds without it |
 
 use std::time::Duration;
@@ -16,8 +17,8 @@ use std::time::Duration;
 use super::error::{Place, PolicyError, Rule};
 use super::policy::{Phase, StagePolicy};
 use super::value::{
-    Completion, Concurrency, ErrorSurface, Failure, HandlerCancellation, HandlerClassification, ReturnedAwaitable,
-    ReturnedValueClassifier, Selector, SyncEntry, SyncHandlers,
+    Completion, Concurrency, Conduct, ErrorSurface, Failure, HandlerCancellation, HandlerClassification, LateRegistrations,
+    ReturnedAwaitable, ReturnedValueClassifier, Selector, SyncEntry, SyncHandlers,
 };
 
 /// A budget longer than this counts as infinite.
@@ -25,11 +26,11 @@ const LONGEST_BUDGET: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 type Row = (bool, &'static str, Rule, &'static str);
 
-pub(super) fn validate(phases: &[Phase]) -> Result<(), PolicyError> {
+pub(super) fn validate(phases: &[Phase], conduct: Conduct) -> Result<(), PolicyError> {
     partition(phases)?;
     for (at, phase) in phases.iter().enumerate() {
         let place = Place::Phase { at, selector: phase.selector };
-        refuse_first(place, &phase_rows(phase))?;
+        refuse_first(place, &phase_rows(phase, conduct))?;
         refuse_first(place, &stage_rows(phase, &phase.invocation, Stage::Invocation))?;
         if let Some(stage) = &phase.returned_awaitables {
             refuse_first(place, &stage_rows(phase, stage, Stage::ReturnedAwaitables))?;
@@ -59,7 +60,7 @@ fn partition(phases: &[Phase]) -> Result<(), PolicyError> {
     Err(PolicyError { place, field: "selector", rule: Rule::F1, remedy })
 }
 
-fn phase_rows(phase: &Phase) -> [Row; 16] {
+fn phase_rows(phase: &Phase, conduct: Conduct) -> [Row; 17] {
     let gathers = phase.returned_awaitable == ReturnedAwaitable::GatherAfterInvocations;
     let by_return = phase.handler_classification == HandlerClassification::ByReturnValue;
     let sync_entry = phase.sync_entry != SyncEntry::Unavailable;
@@ -120,6 +121,12 @@ fn phase_rows(phase: &Phase) -> [Row; 16] {
             "invocation.completion",
             Rule::F7,
             "nothing else runs in a sequential stage: use `stop_on_failure`",
+        ),
+        (
+            phase.late_registrations == LateRegistrations::ThisEmission && conduct == Conduct::Native,
+            "late_registrations",
+            Rule::F8,
+            "a registration counts from the next emission on",
         ),
     ]
 }
@@ -241,6 +248,8 @@ mod tests {
             returned_awaitable,
             sync_entry,
             predicate_failure,
+            filter_failure: None,
+            late_registrations: LateRegistrations::NextEmission,
             invocation,
             returned_awaitables,
             deadline: deadline.map(|(budget, _)| budget),

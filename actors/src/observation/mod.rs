@@ -11,5 +11,5 @@ mod observer;
 pub(crate) use admission::{Admission, AdmissionParts, Admitted, Here, Wants};
 pub(crate) use attempts::OpenAttempts;
 pub use audit::SessionAudit;
-pub(crate) use observer::{Emission, MAX_DEPTH, Observer, Undelivered, Within, deliver};
+pub(crate) use observer::{Emission, Observer, Undelivered, deliver};
 pub use tipstaff_core::observation::*;

@@ -15,6 +15,7 @@ mod compare;
 mod corpus;
 mod deviations;
 mod drivers;
+mod matrix;
 mod run;
 mod scenario;
 mod script;
