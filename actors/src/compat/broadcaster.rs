@@ -12,7 +12,7 @@ use crate::dispatcher::{DispatcherHandle, EmissionError};
 use crate::runtime::{Runtime, RuntimeError};
 
 /// The broadcaster of one event type. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Broadcaster<E>(DispatcherHandle<E, Value>);
 
 impl<E: Send + Sync + 'static> Broadcaster<E> {
@@ -73,6 +73,12 @@ impl<E: Send + Sync + 'static> Broadcaster<E> {
             Ok(event) => Ok(self.broadcast(&event)),
             Err(_other) => Err(WrongEvent { expected: std::any::type_name::<E>() }),
         }
+    }
+}
+
+impl<E> Clone for Broadcaster<E> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
     }
 }
 

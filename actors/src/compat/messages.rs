@@ -98,7 +98,7 @@ pub enum AddError {
 }
 
 /// The callbacks of an owner that adds messages asynchronously. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct AsyncMessages<M>(DispatcherHandle<M, Value>);
 
 impl<M: Send + Sync + 'static> AsyncMessages<M> {
@@ -146,5 +146,11 @@ impl<M: Send + Sync + 'static> AsyncMessages<M> {
         let emission = self.0.emit(&message);
         let handle = emission.handle();
         Cancellable::new(move || handle.cancel(), async move { emission.await.map(|_report| message) })
+    }
+}
+
+impl<M> Clone for AsyncMessages<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
     }
 }

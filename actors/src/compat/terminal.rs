@@ -40,7 +40,7 @@ impl TerminalFilter {
 }
 
 /// The registry of terminal callbacks. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct TerminalCallbacks<T>(DispatcherHandle<T, Value>);
 
 impl<T: TerminalFact> TerminalCallbacks<T> {
@@ -90,5 +90,11 @@ impl<T: TerminalFact> TerminalCallbacks<T> {
         let emission = self.0.emit(fact);
         let handle = emission.handle();
         Cancellable::new(move || handle.cancel(), async move { emission.await.map(drop) })
+    }
+}
+
+impl<T> Clone for TerminalCallbacks<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
     }
 }

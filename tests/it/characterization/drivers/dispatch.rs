@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tipstaff::compat::CancelHandle;
+use tipstaff::compat::Canceller;
 use tipstaff::dispatch::{
     CancelledBy, Cause, DispatchError, DispatchReport, FailureKind, HandlerContext, HandlerError, HandlerFailure, Member, MemberEnd,
     Outcome as Ended, RaisedError, Refusal, Returned, Stage as Phase, Subscriber,
@@ -99,7 +99,7 @@ pub(super) fn register<R: Send + 'static, E: fmt::Display>(
 }
 
 /// What cancels an emission of an adapter.
-pub(super) fn cancelling(handle: CancelHandle) -> impl Fn() {
+pub(super) fn cancelling(handle: Canceller) -> impl Fn() {
     move || handle.cancel()
 }
 

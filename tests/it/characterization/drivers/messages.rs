@@ -78,7 +78,7 @@ async fn drive_async(stage: Stage, policy: Option<Value>) -> Result<Driven, Stri
     stage.begin();
     let pile = Pile::default();
     let emission = messages.add(Message, |message| keep(&pile, message));
-    let handle = cancelling(emission.handle());
+    let handle = cancelling(emission.canceller());
     let outcome = stage.emission(handle, async { emission.await.map_or_else(|error| not_returned(&error), |_message| added()) }).await;
     stage.settle().await;
     Ok(Driven { outcome, extra: held(&pile) })

@@ -221,7 +221,7 @@ async fn emit(stage: &Stage, observer: &SessionObserver) -> Result<Outcome, Stri
     match stage.scenario.emit.entry {
         Entry::Async => {
             let emission = observer.emit(fact);
-            let handle = cancelling(emission.handle());
+            let handle = cancelling(emission.canceller());
             Ok(stage.emission(handle, async { ended(emission.await) }).await)
         }
         Entry::Authorize => {

@@ -105,7 +105,7 @@ async fn drive(stage: Stage, policy: Option<Value>) -> Result<Driven, String> {
     stage.begin();
     let run = RunId::new(run_id);
     let emission = bus.emit(ScheduleSignal { run: run.clone(), kind: ScheduleKind::Failed, payload: Value::Null });
-    let handle = cancelling(emission.handle());
+    let handle = cancelling(emission.canceller());
     let outcome = stage
         .emission(handle, async {
             emission.await.map_or_else(|error| not_returned(&error), |results| Outcome::Returned { value: json!(results) })

@@ -75,7 +75,7 @@ async fn drive(stage: Stage, policy: Option<Value>) -> Result<Driven, String> {
     )?;
     stage.begin();
     let emission = callbacks.emit(&Arc::new(Ended));
-    let handle = cancelling(emission.handle());
+    let handle = cancelling(emission.canceller());
     let outcome = stage.emission(handle, async { emission.await.map_or_else(|error| not_returned(&error), |()| NOTHING) }).await;
     stage.settle().await;
     Ok(Driven { outcome, extra: BTreeMap::new() })
