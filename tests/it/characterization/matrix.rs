@@ -129,3 +129,39 @@ fn matrix(profile: &str) {
     show(&table);
     assert!(unseen.is_empty(), "{profile}: no recorded trace tells {unseen:?}");
 }
+
+/// Named profiles: changing any one value of `session_observer` turns a recorded trace red.
+#[test]
+fn every_value_of_the_session_observer_profile_matters() {
+    matrix("session_observer");
+}
+
+/// Named profiles: changing any one value of `scheduler` turns a recorded trace red.
+#[test]
+fn every_value_of_the_scheduler_profile_matters() {
+    matrix("scheduler_signal_bus");
+}
+
+/// Named profiles: changing any one value of `terminal_callback` turns a recorded trace red.
+#[test]
+fn every_value_of_the_terminal_callback_profile_matters() {
+    matrix("terminal_callbacks");
+}
+
+/// Named profiles: changing any one value of `broadcaster` turns a recorded trace red.
+#[test]
+fn every_value_of_the_broadcaster_profile_matters() {
+    matrix("broadcaster");
+}
+
+/// Named profiles: changing any one value of `message_added_sync` turns a recorded trace red.
+#[test]
+fn every_value_of_the_message_added_sync_profile_matters() {
+    matrix("message_added_sync");
+}
+
+/// Named profiles: changing any one value of `message_added_async` turns a recorded trace red.
+#[test]
+fn every_value_of_the_message_added_async_profile_matters() {
+    matrix("message_added_async");
+}

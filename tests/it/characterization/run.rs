@@ -1,7 +1,7 @@
 //! Runs one scenario: builds its world, lets the profile's driver emit, and puts the trace together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::LocalBoxFuture;
@@ -21,6 +21,8 @@ pub(super) struct Stage {
     pub(super) scenario: Arc<Scenario>,
     pub(super) world: Arc<World>,
     warnings: Arc<Warnings>,
+    /// The events and the log of the emission, once it is settled.
+    trace: Arc<OnceLock<(Vec<String>, u64)>>,
 }
 
 /// What a driver brings back.
@@ -35,23 +37,22 @@ pub(super) type Driving = LocalBoxFuture<'static, Result<Driven, String>>;
 
 /// Runs the scenario through a driver, once.
 pub(super) fn run(scenario: &Arc<Scenario>, pace: Pace, drive: &dyn Fn(Stage) -> Driving) -> Result<Observed, String> {
-    let warnings = Arc::new(Warnings::begin());
-    let stage = Stage { scenario: Arc::clone(scenario), world: World::new(pace, latches(scenario)), warnings: Arc::clone(&warnings) };
+    let world = World::new(pace, latches(scenario));
+    let stage = Stage { scenario: Arc::clone(scenario), world, warnings: Arc::new(Warnings::begin()), trace: Arc::default() };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(pace == Pace::Paused)
         .build()
         .expect("a runtime can be built");
     let driven = runtime.block_on(drive(stage.clone()))?;
-    // Before the runtime goes: what it drops while it goes down is no part of the trace.
-    let events = stage.world.events();
-    let logs = BTreeMap::from([("WARNING".to_owned(), warnings.take())]);
+    let (events, logged) = stage.trace.get().cloned().expect("a driver settles its emission");
+    let never_awaited = stage.world.never_awaited();
     runtime.shutdown_background();
     Ok(Observed {
         not_run: not_run(scenario, &events),
-        never_awaited: stage.world.never_awaited(),
+        never_awaited,
         outcome: driven.outcome,
-        logs,
+        logs: BTreeMap::from([("WARNING".to_owned(), logged)]),
         extra: driven.extra,
         events,
     })
@@ -97,11 +98,13 @@ impl Stage {
         }
     }
 
-    /// Waits for late events, if the recorder did.
+    /// Waits for late events, if the recorder did. What happens after it is no part of the trace.
     pub(super) async fn settle(&self) {
         if self.scenario.settle_ms > 0 {
             self.world.settle(self.scenario.settle_ms).await;
         }
+        let settled = self.trace.set((self.world.events(), self.warnings.take()));
+        assert!(settled.is_ok(), "an emission is settled once");
     }
 }
 

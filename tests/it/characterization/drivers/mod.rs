@@ -20,6 +20,7 @@ mod scheduler;
 mod service;
 mod terminal;
 
+pub(super) use observer::{GateKind, Setup as ObserverSetup};
 use serde_json::Value;
 
 use super::run::{Driving, Stage};

@@ -40,16 +40,16 @@ fn has_journal(scenario: &Scenario) -> bool {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Setup {
-    gate: Option<GateSetup>,
+pub(in crate::characterization) struct Setup {
+    pub(in crate::characterization) gate: Option<GateSetup>,
     routes: Vec<RouteSetup>,
-    persist: Option<Persist>,
+    pub(in crate::characterization) persist: Option<Persist>,
 }
 
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct GateSetup {
-    pub(super) kind: GateKind,
+pub(in crate::characterization) struct GateSetup {
+    pub(in crate::characterization) kind: GateKind,
     /// A gate that answers at once is a future that is ready: there is one form here.
     #[serde(default, rename = "mode")]
     _mode: Option<GateMode>,
@@ -59,7 +59,7 @@ pub(super) struct GateSetup {
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum GateKind {
+pub(in crate::characterization) enum GateKind {
     Absent,
     Allow,
     Deny,
@@ -86,7 +86,7 @@ struct RouteSetup {
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Persist {
+pub(in crate::characterization) enum Persist {
     BeforeHandlers,
     AfterHandlers,
 }
