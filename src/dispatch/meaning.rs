@@ -157,3 +157,96 @@ impl Rules {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::value::ErrorSurface;
+    use super::*;
+
+    const SEQUENTIAL: bool = true;
+    const CONCURRENT: bool = false;
+
+    fn rules(failure: Failure, completion: Completion, cancellation: HandlerCancellation) -> Rules {
+        let stage = StagePolicy::new(failure, completion, ErrorSurface::ReturnReport, cancellation);
+        Rules { stage, conduct: Conduct::Native, sequential: CONCURRENT }
+    }
+
+    fn recorded(rules: Rules, sequential: bool) -> Rules {
+        Rules { conduct: Conduct::Recorded, sequential, ..rules }
+    }
+
+    fn failure() -> HandlerError {
+        HandlerError::failed("e", "")
+    }
+
+    fn effect_and_keep(rules: Rules, error: HandlerError, by: CancelledBy) -> (&'static str, Effect, Keep) {
+        let Meaning { outcome, effect, keep } = rules.judge(error, by);
+        (outcome.as_str(), effect, keep)
+    }
+
+    /// The table of failures, row by row.
+    #[test]
+    fn a_failure_means_what_its_policy_says() {
+        use {Completion::*, Effect::*, Failure::*, Keep::*};
+        for (failing, completion, sequential, means) in [
+            (Isolate, AwaitAll, CONCURRENT, ("isolated", Nothing, Reported)),
+            (Isolate, DetachBounded, CONCURRENT, ("isolated", Nothing, Reported)),
+            (Isolate, CancelRemainingOnFailure, CONCURRENT, ("isolated", CancelOthers, Reported)),
+            (Collect, AwaitAll, SEQUENTIAL, ("failed", Nothing, Surfaced)),
+            (Collect, CancelRemainingOnFailure, CONCURRENT, ("failed", CancelOthers, Surfaced)),
+            (Propagate, StopOnFailure, SEQUENTIAL, ("failed", End, Surfaced)),
+            (Propagate, CancelRemainingOnFailure, CONCURRENT, ("failed", CancelOthers, Surfaced)),
+            (Propagate, AwaitAll, CONCURRENT, ("failed", Nothing, Surfaced)),
+        ] {
+            let rules = Rules { sequential, ..rules(failing, completion, HandlerCancellation::Propagate) };
+            assert_eq!(effect_and_keep(rules, failure(), CancelledBy::Itself), means, "{failing} {completion}");
+            // A native policy makes no difference for a fatal failure or a refusal of the store.
+            for special in [HandlerError::fatal("x"), HandlerError::store_refused("s", "")] {
+                assert_eq!(effect_and_keep(rules, special, CancelledBy::Itself), means, "{failing} {completion}");
+            }
+        }
+    }
+
+    /// The table of cancellations, row by row (F-12).
+    #[test]
+    fn a_cancellation_means_what_its_policy_says() {
+        use CancelledBy::*;
+        use {Completion::*, Effect::*, HandlerCancellation as Cancellation, Keep::*};
+        for (by, cancellation, completion, sequential, means) in [
+            (Deadline, Cancellation::Propagate, AwaitAll, SEQUENTIAL, ("timed_out", Nothing, Reported)),
+            (Sibling, Cancellation::Propagate, AwaitAll, CONCURRENT, ("cancelled", Nothing, Reported)),
+            (Emitter, Cancellation::Propagate, AwaitAll, CONCURRENT, ("cancelled", Nothing, Reported)),
+            (Emitter, Cancellation::Collect, AwaitAll, SEQUENTIAL, ("cancelled", Nothing, Surfaced)),
+            (Emitter, Cancellation::Propagate, AwaitAll, SEQUENTIAL, ("cancelled", End, Raised)),
+            (Emitter, Cancellation::Translate, AwaitAll, SEQUENTIAL, ("cancelled", End, Raised)),
+            (Itself, Cancellation::Propagate, AwaitAll, SEQUENTIAL, ("cancelled", End, Raised)),
+            (Itself, Cancellation::Propagate, AwaitAll, CONCURRENT, ("cancelled", End, Raised)),
+            (Itself, Cancellation::Translate, AwaitAll, CONCURRENT, ("cancelled", Nothing, Translated)),
+            (Itself, Cancellation::Translate, CancelRemainingOnFailure, CONCURRENT, ("cancelled", CancelOthers, Translated)),
+            (Itself, Cancellation::Translate, StopOnFailure, SEQUENTIAL, ("cancelled", End, Translated)),
+            (Itself, Cancellation::Collect, AwaitAll, SEQUENTIAL, ("cancelled", Nothing, Surfaced)),
+            (Itself, Cancellation::Collect, CancelRemainingOnFailure, CONCURRENT, ("cancelled", CancelOthers, Reported)),
+        ] {
+            let rules = Rules { sequential, ..rules(Failure::Collect, completion, cancellation) };
+            assert_eq!(effect_and_keep(rules, HandlerError::Cancelled, by), means, "{by} {cancellation} {completion}");
+        }
+    }
+
+    /// The rows in which the recorded conduct differs.
+    #[test]
+    fn the_recorded_conduct_differs_in_its_rows_only() {
+        use {Completion::AwaitAll, Effect::*, Keep::*};
+        let logged = rules(Failure::Isolate, AwaitAll, HandlerCancellation::Propagate);
+        let (itself, fatal) = (CancelledBy::Itself, || HandlerError::fatal("x"));
+        let cancelled = HandlerError::Cancelled;
+        assert_eq!(effect_and_keep(recorded(logged, CONCURRENT), cancelled.clone(), itself), ("cancelled", End, Reported));
+        assert_eq!(effect_and_keep(recorded(logged, SEQUENTIAL), cancelled, itself), ("cancelled", End, Raised));
+        assert_eq!(effect_and_keep(recorded(logged, SEQUENTIAL), fatal(), itself), ("failed", End, Raised));
+        assert_eq!(effect_and_keep(recorded(logged, CONCURRENT), fatal(), itself), ("isolated", Nothing, Reported));
+        assert_eq!(effect_and_keep(recorded(logged, SEQUENTIAL), failure(), itself), ("isolated", Nothing, Reported));
+        let translating = rules(Failure::Collect, AwaitAll, HandlerCancellation::Translate);
+        assert_eq!(effect_and_keep(recorded(translating, CONCURRENT), fatal(), itself), ("failed", Nothing, Translated));
+        let collecting = rules(Failure::Collect, AwaitAll, HandlerCancellation::Collect);
+        assert_eq!(effect_and_keep(recorded(collecting, SEQUENTIAL), fatal(), itself), ("failed", Nothing, Surfaced));
+    }
+}

@@ -38,6 +38,8 @@ mod offload;
 mod policy;
 pub mod profile;
 mod quick;
+#[cfg(test)]
+mod random;
 mod raised;
 mod report;
 mod run;

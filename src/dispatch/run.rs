@@ -467,6 +467,8 @@ impl<F: Send + Sync + 'static, V: Send + 'static> Emission<F, V> {
                 Event::TimeIsUp => self.time_is_up(running),
             }
         }
+        // The next one of a sequence was cancelled by nobody.
+        running.cancelling = None;
     }
 
     /// One that was in flight came down.
@@ -520,7 +522,6 @@ impl<F: Send + Sync + 'static, V: Send + 'static> Emission<F, V> {
                 late.into_iter().for_each(|flight| self.cut(running, flight, by));
             }
         }
-        running.cancelling = running.cancelling.filter(|_| !running.flights.is_empty());
     }
 
     /// Cancels what is in flight: what can be told gets its grace, everything else is dropped.

@@ -105,3 +105,92 @@ fn refused_alone(mut members: Vec<Member>) -> Surfaced {
     members.retain(|member| matches!(member.end, MemberEnd::Failed(_)));
     Surfaced { error: RaisedError::One(refusal), cause: None, overruled: members }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::handler::HandlerError;
+    use super::super::policy::StagePolicy;
+    use super::super::value::{Failure, HandlerCancellation};
+    use super::*;
+
+    fn failed(at: usize, error: HandlerError) -> (usize, Member) {
+        let HandlerError::Failed(failure) = error else { panic!("a failure") };
+        (at, Member { registration: format!("h{at}").into(), end: MemberEnd::Failed(failure) })
+    }
+
+    fn ordinary(at: usize) -> (usize, Member) {
+        failed(at, HandlerError::failed("e", at))
+    }
+
+    fn cancelled(at: usize) -> (usize, Member) {
+        (at, Member { registration: format!("h{at}").into(), end: MemberEnd::Cancelled(CancelledBy::Itself) })
+    }
+
+    fn raised(conduct: Conduct, completion: Completion, surface: ErrorSurface, of: Stage, kept: Kept) -> Option<Surfaced> {
+        let stage = StagePolicy::new(Failure::Collect, completion, surface, HandlerCancellation::Collect);
+        kept.surface(&Rules { stage, conduct, sequential: false }, of)
+    }
+
+    fn natively(surface: ErrorSurface, surfaced: Vec<(usize, Member)>) -> Option<RaisedError> {
+        let kept = Kept { surfaced, translated: Vec::new() };
+        raised(Conduct::Native, Completion::AwaitAll, surface, Stage::Invocation, kept).map(|raised| raised.error)
+    }
+
+    /// F-2, F-3: the table of surfaces, row by row; a group is in registration order, whoever failed first.
+    #[test]
+    fn each_surface_raises_what_it_says() {
+        use ErrorSurface::*;
+        for surface in ErrorSurface::ALL {
+            assert_eq!(natively(*surface, Vec::new()), None, "{surface}");
+        }
+        let several = || vec![ordinary(2), cancelled(0), ordinary(1)];
+        let in_order: Vec<_> = [cancelled(0), ordinary(1), ordinary(2)].into_iter().map(|(_, member)| member).collect();
+        assert_eq!(natively(ReturnReport, several()), None);
+        assert_eq!(natively(LogOnly, several()), None);
+        assert_eq!(natively(RaiseFirst, several()), Some(RaisedError::One(ordinary(2).1)), "the first in time");
+        assert_eq!(natively(RaiseGroup, several()), Some(RaisedError::Group(in_order.clone())));
+        assert_eq!(natively(RaiseGroup, vec![ordinary(1)]), Some(RaisedError::Group(vec![ordinary(1).1])));
+        assert_eq!(natively(UnwrapSingleElseGroup, several()), Some(RaisedError::Group(in_order)));
+        assert_eq!(natively(UnwrapSingleElseGroup, vec![ordinary(1)]), Some(RaisedError::One(ordinary(1).1)));
+    }
+
+    /// F-12: a cancellation that is raised alone is one, and is no failure.
+    #[test]
+    fn a_lone_cancellation_is_raised_as_one() {
+        let alone = Some(RaisedError::Cancelled { by: CancelledBy::Itself, registration: Some("h0".into()) });
+        assert_eq!(natively(ErrorSurface::UnwrapSingleElseGroup, vec![cancelled(0)]), alone);
+        assert_eq!(natively(ErrorSurface::RaiseFirst, vec![cancelled(0)]), alone);
+        assert_eq!(natively(ErrorSurface::RaiseFirst, vec![cancelled(0), ordinary(1)]), Some(RaisedError::One(ordinary(1).1)));
+    }
+
+    /// A translated cancellation wins over failures, which are its cause.
+    #[test]
+    fn a_translated_cancellation_has_the_failures_as_its_cause() {
+        let translated = |surfaced| {
+            let kept = Kept { surfaced, translated: vec![cancelled(3), cancelled(1)] };
+            raised(Conduct::Recorded, Completion::AwaitAll, ErrorSurface::RaiseGroup, Stage::Invocation, kept).unwrap()
+        };
+        let alone = translated(Vec::new());
+        assert_eq!((alone.error, alone.cause), (RaisedError::HandlerCancelled, Some(Cause::One(cancelled(1).1))));
+        let beside = translated(vec![ordinary(2), ordinary(0)]);
+        assert_eq!(beside.cause, Some(Cause::Group(vec![ordinary(0).1, ordinary(2).1])));
+    }
+
+    /// The recorded conduct raises the store's refusal alone where callbacks are drained, and names all failures behind what it raises of a gathering.
+    #[test]
+    fn the_recorded_surfaces_differ_in_their_rows_only() {
+        let refused = || failed(1, HandlerError::store_refused("s", ""));
+        let kept = || Kept { surfaced: vec![cancelled(0), refused(), ordinary(2)], translated: Vec::new() };
+        let unwrap = ErrorSurface::UnwrapSingleElseGroup;
+        let drained = raised(Conduct::Recorded, Completion::AwaitAll, unwrap, Stage::Invocation, kept()).unwrap();
+        assert_eq!((drained.error, drained.overruled), (RaisedError::One(refused().1), vec![ordinary(2).1]));
+        let native = raised(Conduct::Native, Completion::AwaitAll, unwrap, Stage::Invocation, kept()).unwrap();
+        assert!(matches!(native.error, RaisedError::Group(members) if members.len() == 3));
+        let one = || Kept { surfaced: vec![ordinary(2)], translated: Vec::new() };
+        let cancels = Completion::CancelRemainingOnFailure;
+        let gathered = raised(Conduct::Recorded, cancels, unwrap, Stage::ReturnedAwaitables, one()).unwrap();
+        assert_eq!(gathered.cause, Some(Cause::Group(vec![ordinary(2).1])));
+        assert_eq!(raised(Conduct::Recorded, cancels, unwrap, Stage::Invocation, one()).unwrap().cause, None);
+        assert_eq!(raised(Conduct::Native, cancels, unwrap, Stage::ReturnedAwaitables, one()).unwrap().cause, None);
+    }
+}

@@ -222,14 +222,14 @@ fn is_message_profile(phase: &Phase) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::num::NonZeroU32;
 
     use proptest::prelude::*;
 
     use super::super::policy::{DetachBounds, DispatchPolicy};
     use super::super::profile;
-    use super::super::value::{DeadlineDisposition, PredicateFailure};
+    use super::super::value::{DeadlineDisposition, LateRegistrations, PredicateFailure};
     use super::*;
 
     type Values = (Concurrency, SyncHandlers, HandlerClassification, ReturnedValueClassifier, ReturnedAwaitable, SyncEntry);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     /// The rows of the specification's table that are fan-out, as far as validation looks at them.
-    fn named_profiles() -> [(&'static str, Phase); 7] {
+    pub(in crate::dispatch) fn named_profiles() -> [(&'static str, Phase); 7] {
         use {Completion as Done, ErrorSurface as Surface, HandlerClassification as By, ReturnedAwaitable as Awaitable};
         use {Concurrency::*, Failure::*, ReturnedValueClassifier::*, SyncEntry::*, SyncHandlers::*};
         let scheduler = stage(Collect, Done::AwaitAll, Surface::RaiseGroup);
@@ -441,6 +441,16 @@ mod tests {
         });
     }
 
+    /// F-8: only the recorded conduct lets a registration join the emission under way.
+    #[test]
+    fn f8_a_late_registration_joins_recorded_emissions_only() {
+        let joins = |phase: &mut Phase| phase.late_registrations = LateRegistrations::ThisEmission;
+        refused_with(Rule::F8, "late_registrations", "session_observer", joins);
+        let mut phase = profile_named("session_observer");
+        joins(&mut phase);
+        assert!(DispatchPolicy::of([phase].into(), Conduct::Recorded).is_ok());
+    }
+
     /// F-20: detached work is concurrent, isolated and bounded, and nothing else has its bounds.
     #[test]
     fn f20_detached_work_is_bounded() {
@@ -475,7 +485,7 @@ mod tests {
         );
     }
 
-    fn one<T: Copy + std::fmt::Debug + 'static>(values: &'static [T]) -> impl Strategy<Value = T> {
+    pub(in crate::dispatch) fn one<T: Copy + std::fmt::Debug + 'static>(values: &'static [T]) -> impl Strategy<Value = T> {
         prop::sample::select(values)
     }
 
@@ -498,7 +508,7 @@ mod tests {
         )
     }
 
-    fn any_phase() -> impl Strategy<Value = Phase> {
+    pub(in crate::dispatch) fn any_phase() -> impl Strategy<Value = Phase> {
         let values = (
             one(Concurrency::ALL),
             one(SyncHandlers::ALL),
@@ -510,8 +520,10 @@ mod tests {
         let budget = prop_oneof![1 => Just(Duration::ZERO), 4 => (1u64..1_000_000).prop_map(Duration::from_millis)];
         let deadline = prop::option::of((budget, one(DeadlineDisposition::ALL)));
         let stages = (any_stage(), prop::option::of(any_stage()), deadline, one(PredicateFailure::ALL));
-        let random = (one(Selector::ALL), values, stages)
-            .prop_map(|(selector, values, stages)| Phase { selector, ..phase(values, stages) });
+        let filter_failure = prop::option::weighted(0.2, one(PredicateFailure::ALL));
+        let random = (one(Selector::ALL), values, stages, filter_failure).prop_map(|(selector, values, stages, filter_failure)| {
+            Phase { selector, filter_failure, ..phase(values, stages) }
+        });
         prop_oneof![3 => random, 1 => prop::sample::select(named_profiles().map(|(_, phase)| phase).to_vec())]
     }
 
