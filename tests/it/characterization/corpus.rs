@@ -1,4 +1,5 @@
-//! The folder of scenarios: the recorded one where it is there, else the copy that the repository carries.
+//! The folders of scenarios: the recorded one where it is there, else the copy that the repository carries; and the few of our own, for values of the
+//! profiles that no recorded trace shows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,12 +12,15 @@ use crate::data;
 const VARIABLE: &str = "TIPSTAFF_CHARACTERIZATION_DIR";
 const RECORDED: &str = "../shared/characterization";
 const COPY: &str = "tests/fixtures/characterization";
+const OWN: &str = "tests/fixtures/profiles";
 
 /// Every file, by profile.
 pub(super) struct Corpus {
     pub(super) folder: PathBuf,
     /// The scenarios of the profiles that were asked for, in the order of their files.
     pub(super) scenarios: BTreeMap<String, Vec<Arc<Scenario>>>,
+    /// Those of our own, in the same form.
+    pub(super) own: BTreeMap<String, Vec<Arc<Scenario>>>,
     /// How many files of other profiles there are: other mechanisms, with forms of their own.
     pub(super) others: BTreeMap<String, usize>,
 }
@@ -27,19 +31,27 @@ pub(super) struct Corpus {
 /// A file that cannot be read is a failure, never a scenario less.
 pub(super) fn read(profiles: &[&str]) -> Corpus {
     let folder = data::folder_or_copy(VARIABLE, RECORDED, COPY);
-    let mut corpus = Corpus { scenarios: BTreeMap::new(), others: BTreeMap::new(), folder };
-    for path in files(&corpus.folder) {
+    let (scenarios, others) = scenarios(&folder, profiles);
+    let (own, _) = self::scenarios(&Path::new(env!("CARGO_MANIFEST_DIR")).join(OWN), profiles);
+    Corpus { folder, scenarios, own, others }
+}
+
+type ByProfile<T> = BTreeMap<String, T>;
+
+fn scenarios(folder: &Path, profiles: &[&str]) -> (ByProfile<Vec<Arc<Scenario>>>, ByProfile<usize>) {
+    let (mut scenarios, mut others) = (ByProfile::<Vec<_>>::new(), ByProfile::new());
+    for path in files(folder) {
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let envelope: Envelope = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(envelope.schema, SCHEMA, "{}", path.display());
         if profiles.contains(&envelope.profile.as_str()) {
             let scenario: Scenario = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            corpus.scenarios.entry(envelope.profile).or_default().push(Arc::new(scenario));
+            scenarios.entry(envelope.profile).or_default().push(Arc::new(scenario));
         } else {
-            *corpus.others.entry(envelope.profile).or_default() += 1;
+            *others.entry(envelope.profile).or_default() += 1;
         }
     }
-    corpus
+    (scenarios, others)
 }
 
 /// All scenario files below a folder, sorted. A name that starts with an underscore is no scenario.

@@ -4,9 +4,11 @@
 //! |----------------------------------|------------------------------------------------------------------------------|
 //! | breaks a rule of validation      | it cannot be adopted at all: the rule says so                                |
 //! | makes a scenario differ          | a dispatcher that adopted it would be found                                  |
-//! | makes none differ                | nothing recorded tells it from the profile: the test fails                   |
+//! | makes none differ, and stands in [`EQUIVALENT`] | it is another name for the same behaviour, for the reason that stands there |
+//! | makes none differ otherwise      | the test fails                                                               |
+//!
+//! A value that stands in [`EQUIVALENT`] and makes a scenario differ fails as well.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -32,6 +34,64 @@ struct Mutant {
     from: Value,
     to: Value,
     policy: Value,
+}
+
+/// A changed value that behaves as the profile's own, whatever a scenario does.
+struct Equivalent {
+    field: &'static str,
+    to: &'static [&'static str],
+    /// Which profiles: by their other values.
+    applies: fn(&Value) -> bool,
+    reason: &'static str,
+}
+
+/// Values that nothing can tell apart in Rust, by what else the profile says.
+const EQUIVALENT: &[Equivalent] = &[
+    Equivalent {
+        field: "handler_classification",
+        to: &["by_declaration", "by_return_value"],
+        applies: |phase| phase["returned_awaitable"] == "await_in_invocation" && phase["returned_value_classifier"] != "not_inspected",
+        reason: "what is declared async can only return a native body, which both await, and what else a call returns is looked at under both",
+    },
+    Equivalent {
+        field: "error_surface",
+        to: &["return_report"],
+        applies: |phase| phase["invocation"]["error_surface"] == "log_only",
+        reason: "an isolated failure is in the report and in the log under both (F-10)",
+    },
+    Equivalent {
+        field: "deadline_disposition",
+        to: &["return_report"],
+        applies: |phase| phase["deadline_disposition"] == "silent_stop",
+        reason: "neither logs nor raises, and the report says `timed out` under both (F-21)",
+    },
+    Equivalent {
+        field: "returned_awaitable",
+        to: &["await_in_invocation"],
+        applies: |phase| phase["handler_classification"] == "by_declaration" && phase["returned_value_classifier"] == "not_inspected",
+        reason: "what a declared sync handler returns is not looked at, and so discarded unawaited under both",
+    },
+    Equivalent {
+        field: "filter_failure",
+        to: &["collect_as_handler_failure"],
+        applies: |phase| phase["invocation"]["failure"] == "propagate" && phase["invocation"]["error_surface"] == "raise_first",
+        reason: "a handler's failure ends the stage and is raised first, as a failed filter is",
+    },
+    Equivalent {
+        field: "predicate_failure",
+        to: &["collect_as_handler_failure", "no_match", "isolate"],
+        applies: |phase| phase["sync_handlers"] == "offload" && phase["deadline_disposition"] == "silent_stop",
+        reason: "the filters of terminal callbacks are data and cannot fail",
+    },
+];
+
+impl Equivalent {
+    fn of(mutant: &Mutant, phase: &Value) -> Option<&'static Self> {
+        let field = mutant.field.rsplit('/').next().unwrap_or_default();
+        EQUIVALENT.iter().find(|same| {
+            same.field == field && same.to.iter().any(|to| mutant.to == *to) && (same.applies)(phase)
+        })
+    }
 }
 
 /// What a changed value comes to.
@@ -76,7 +136,7 @@ fn mutants(policy: &Value) -> Vec<Mutant> {
         for to in others(field).into_iter().filter(|to| to != from) {
             let mut changed = policy.clone();
             *changed.pointer_mut(pointer).expect("the field is there") = to.clone();
-            found.push(Mutant { field: pointer.trim_start_matches("/phases/0/").to_owned(), from: from.clone(), to, policy: changed });
+            found.push(Mutant { field: pointer.trim_start_matches("/phases/0/").trim_start_matches('/').to_owned(), from: from.clone(), to, policy: changed });
         }
     });
     found
@@ -111,23 +171,29 @@ fn fate(driver: &Driver, scenarios: &[Arc<Scenario>], policy: &Value) -> Fate {
 fn matrix(profile: &str) {
     let driver = drivers::all().into_iter().find(|driver| driver.profile == profile).expect("it is in scope");
     let corpus = corpus::read(&[profile]);
-    let scenarios = &corpus.scenarios[profile];
-    let mut unseen = BTreeMap::new();
-    let mut table = format!("matrix of {profile}");
-    for Mutant { field, from, to, policy } in mutants(&(driver.policy)()) {
-        let fate = fate(&driver, scenarios, &policy);
-        let told = match &fate {
-            Fate::Refused(rule) => format!("refused: {rule}"),
-            Fate::Red(scenario) => format!("red: {scenario}"),
-            Fate::Unseen => "NOTHING TELLS".to_owned(),
+    let scenarios: Vec<_> = [&corpus.scenarios, &corpus.own].into_iter().filter_map(|from| from.get(profile)).flatten().cloned().collect();
+    let named = (driver.policy)();
+    let mut wrong = Vec::new();
+    let mut table = format!("matrix of {profile}: one other value -> the first trace that differs, of {}", scenarios.len());
+    for mutant in mutants(&named) {
+        let fate = fate(&driver, &scenarios, &mutant.policy);
+        let same = Equivalent::of(&mutant, &named["phases"][0]);
+        let told = match (&fate, same) {
+            (Fate::Refused(rule), _) => format!("refused: {rule}"),
+            (Fate::Red(scenario), None) => format!("red: {scenario}"),
+            (Fate::Unseen, Some(same)) => format!("the same: {}", same.reason),
+            (Fate::Red(scenario), Some(_)) => format!("LISTED AS THE SAME, BUT red: {scenario}"),
+            (Fate::Unseen, None) => "NOTHING TELLS".to_owned(),
         };
-        writeln!(table).and_then(|()| write!(table, "  {field:<42} {from} -> {to:<42} {told}")).expect("a text can be written to");
-        if matches!(fate, Fate::Unseen) {
-            unseen.insert(format!("{field} = {to}"), from);
+        let Mutant { field, from, to, .. } = &mutant;
+        let row = format!("{field:<38} {from} -> {to}");
+        write!(table, "\n  {row:<110} {told}").expect("a text can be written to");
+        if matches!((&fate, same), (Fate::Red(_), Some(_)) | (Fate::Unseen, None)) {
+            wrong.push(row);
         }
     }
     show(&table);
-    assert!(unseen.is_empty(), "{profile}: no recorded trace tells {unseen:?}");
+    assert!(wrong.is_empty(), "{profile}: {wrong:#?}");
 }
 
 /// Named profiles: changing any one value of `session_observer` turns a recorded trace red.

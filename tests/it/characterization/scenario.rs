@@ -14,9 +14,11 @@ pub(super) const SCHEMA: &str = "tipstaff.characterization/1";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scenario {
-    pub(super) schema: String,
+    #[serde(rename = "schema")]
+    _schema: String,
     pub(super) id: String,
-    pub(super) profile: String,
+    #[serde(rename = "profile")]
+    _profile: String,
     #[serde(rename = "title")]
     _title: String,
     #[serde(rename = "tags")]

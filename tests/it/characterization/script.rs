@@ -9,7 +9,7 @@
 
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use serde_json::Value;
@@ -33,6 +33,9 @@ pub(super) enum End {
 pub(super) struct Body {
     pub(super) handler: Handler,
     pub(super) world: Arc<World>,
+    /// Latches that it has set and not opened yet: whoever waits for one goes on once this body waits or has ended, and its events stand before theirs. In
+    /// the recorded runtime no thread runs beside another.
+    set: Mutex<Vec<String>>,
 }
 
 /// What a call of a handler gave back, if it did not end there.
@@ -47,7 +50,7 @@ pub(super) enum Called {
 
 impl Body {
     pub(super) fn new(handler: &Handler, world: &Arc<World>) -> Arc<Self> {
-        Arc::new(Self { handler: handler.clone(), world: Arc::clone(world) })
+        Arc::new(Self { handler: handler.clone(), world: Arc::clone(world), set: Mutex::default() })
     }
 
     /// Calls the handler, as a caller does that knows nothing of its declaration.
@@ -90,6 +93,7 @@ impl Body {
     }
 
     fn plain_step(&self, step: &Step) -> Option<End> {
+        self.open_before(step);
         match step {
             Step::Sleep { ms } => {
                 Latch::block_for(self.world.pace.span(*ms));
@@ -108,6 +112,7 @@ impl Body {
     /// Runs the script as a task would.
     async fn awaited(&self) -> End {
         for step in &self.handler.script {
+            self.open_before(step);
             match step {
                 Step::Sleep { ms } => sleep(self.world.pace.span(*ms)).await,
                 Step::Await { latch } => self.world.latch(latch).opened().await,
@@ -148,12 +153,24 @@ impl Body {
             }
         };
         self.log(&what);
+        self.open();
         Some(end)
+    }
+
+    fn open_before(&self, step: &Step) {
+        if matches!(step, Step::Sleep { .. } | Step::Await { .. } | Step::Hang {}) {
+            self.open();
+        }
+    }
+
+    fn open(&self) {
+        let set = std::mem::take(&mut *self.set.lock().expect("nobody panics with it held"));
+        set.iter().for_each(|latch| self.world.latch(latch).set());
     }
 
     fn pass(&self, step: &Step) {
         match step {
-            Step::Set { latch } => self.world.latch(latch).set(),
+            Step::Set { latch } => self.set.lock().expect("nobody panics with it held").push(latch.clone()),
             Step::Mark { label } => self.log(&format!("mark:{label}")),
             Step::Mutate { key, value } => self.world.mutate(key, value),
             Step::Read { key } => self.log(&format!("read:{key}={}", self.world.read(key))),

@@ -10,7 +10,7 @@ use tipstaff::Runtime;
 use tipstaff::compat::{Broadcaster, testing};
 use tipstaff::dispatch::profile::compat;
 
-use super::dispatch::{cancelling, library, not_returned, register, subscriber};
+use super::dispatch::{cancelling, library, not_returned, predicated, register};
 use super::{Driver, never};
 use crate::characterization::run::{Driven, Stage};
 use crate::characterization::scenario::Outcome;
@@ -41,7 +41,10 @@ async fn drive(stage: Stage, policy: Option<Value>) -> Result<Driven, String> {
     register(
         &stage,
         // A callback is known by what it is: its second subscription has the same name.
-        move |body, _unique| subscribes.subscribe(subscriber(body, body.handler.name.clone())),
+        move |body, _unique| {
+            let subscriber = predicated(body, body.handler.name.clone())?;
+            subscribes.subscribe(subscriber).map_err(|error| error.to_string())
+        },
         move |registration| {
             if let Some(registration) = registration {
                 unsubscribes.unsubscribe(registration);

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tipstaff::compat::Canceller;
 use tipstaff::dispatch::{
-    CancelledBy, Cause, DispatchError, DispatchReport, FailureKind, HandlerContext, HandlerError, HandlerFailure, Member, MemberEnd,
+    CancelledBy, Cause, Condition, DispatchError, DispatchReport, FailureKind, HandlerContext, HandlerError, HandlerFailure, Member, MemberEnd,
     Outcome as Ended, RaisedError, Refusal, Returned, Stage as Phase, Subscriber,
 };
 use tipstaff::dispatcher::EmissionError;
@@ -35,6 +36,43 @@ pub(super) fn subscriber<F: 'static>(body: &Arc<Body>, name: String) -> Subscrib
                 }
             })
         }
+    }
+}
+
+/// The filter of mechanisms that had none in the original: a predicate, which the kernel has for all.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+enum Filter {
+    Predicate { result: String },
+}
+
+/// As [`subscriber`], with the scenario's predicate if there is one.
+pub(super) fn predicated<F: Send + Sync + 'static>(body: &Arc<Body>, name: String) -> Result<Subscriber<F, Value>, String> {
+    let subscriber = subscriber(body, name);
+    Ok(match body.handler.filter::<Filter>()? {
+        None => subscriber,
+        Some(Filter::Predicate { result }) => subscriber.when(asked(body, result)),
+    })
+}
+
+/// A condition of this handler that logs that it is asked.
+pub(super) fn asked<F: 'static>(body: &Arc<Body>, result: String) -> impl Condition<F> {
+    let body = Arc::clone(body);
+    Holds(move |_fact: &F| {
+        body.world.log(&body.handler.name, "predicate");
+        said(&result)
+    })
+}
+
+/// A condition that may fail or cancel itself.
+pub(super) struct Holds<P>(pub(super) P);
+
+impl<F, P> Condition<F> for Holds<P>
+where
+    P: Fn(&F) -> Result<bool, HandlerError> + Send + Sync + 'static,
+{
+    fn holds(&self, fact: &F) -> Result<bool, HandlerError> {
+        (self.0)(fact)
     }
 }
 
@@ -148,6 +186,7 @@ pub(super) fn raised_by(error: &DispatchError<Value>) -> Outcome {
 pub(super) fn refused(refusal: &Refusal) -> Outcome {
     match refusal {
         Refusal::DeclaredAsync { .. } => library("RuntimeError"),
+        Refusal::NoSyncEntry => library("NoSyncEntry"),
         other => library(&other.to_string()),
     }
 }

@@ -11,10 +11,10 @@ use tipstaff::compat::{AddError, AsyncMessages, SyncMessages, testing};
 use tipstaff::dispatch::profile::compat;
 
 use super::broadcaster::policy_of;
-use super::dispatch::{cancelling, not_returned, raised_by, refused, register, subscriber};
+use super::dispatch::{cancelling, not_returned, predicated, raised_by, refused, register};
 use super::{Driver, never};
 use crate::characterization::run::{Driven, Stage};
-use crate::characterization::scenario::Outcome;
+use crate::characterization::scenario::{Entry, Outcome};
 
 pub(super) const SYNC: Driver = Driver {
     profile: "message_added_sync",
@@ -27,7 +27,11 @@ pub(super) const ASYNC: Driver = Driver {
     profile: "message_added_async",
     policy: || serde_json::to_value(compat::message_added_async()).expect("a policy is plain data"),
     threads: never,
-    drive: |stage, policy| drive_async(stage, policy).boxed_local(),
+    drive: |stage, policy| match stage.scenario.emit.entry {
+        // An owner that is synchronous and adopts this profile.
+        Entry::Sync => drive_sync(stage, Some(policy.unwrap_or_else(ASYNC.policy))).boxed_local(),
+        _ => drive_async(stage, policy).boxed_local(),
+    },
 };
 
 #[derive(Default, Deserialize)]
@@ -47,7 +51,7 @@ async fn drive_sync(stage: Stage, policy: Option<Value>) -> Result<Driven, Strin
         Some(policy) => testing::sync_messages(policy_of(policy)?),
     };
     let (registers, removes) = (messages.clone(), messages.clone());
-    register(&stage, move |body, unique| registers.on_added(subscriber(body, unique)), move |registration| {
+    register(&stage, move |body, unique| registers.on_added(predicated(body, unique)?).map_err(|error| error.to_string()), move |registration| {
         removes.remove(registration);
     })?;
     stage.begin();
@@ -72,7 +76,7 @@ async fn drive_async(stage: Stage, policy: Option<Value>) -> Result<Driven, Stri
     }
     .expect("a dispatcher comes up");
     let (registers, removes) = (messages.clone(), messages.clone());
-    register(&stage, move |body, unique| registers.on_added(subscriber(body, unique)), move |registration| {
+    register(&stage, move |body, unique| registers.on_added(predicated(body, unique)?).map_err(|error| error.to_string()), move |registration| {
         removes.remove(registration);
     })?;
     stage.begin();

@@ -18,8 +18,7 @@ use tipstaff::{Runtime, Session};
 
 use super::Driver;
 use super::broadcaster::policy_of;
-use super::dispatch::{cancelling, failed, not_returned, register, results, said, subscriber};
-use super::scheduler::Holds;
+use super::dispatch::{Holds, asked, cancelling, failed, not_returned, register, results, said, subscriber};
 use crate::characterization::run::{Driven, Stage};
 use crate::characterization::scenario::{By, Entry, Outcome, Raised, Scenario};
 use crate::characterization::script::Body;
@@ -122,10 +121,10 @@ async fn drive(stage: Stage, policy: Option<Value>) -> Result<Driven, String> {
     let observer = builder.start().await.expect("a dispatcher comes up");
     let confirm = |at| (persist == Some(at)).then(|| observer.confirm_journal().map_err(|error| error.to_string())).transpose();
     let _journal = confirm(Persist::BeforeHandlers)?;
-    let (observes, unobserves, world) = (observer.clone(), observer.clone(), Arc::clone(&stage.world));
+    let (observes, unobserves) = (observer.clone(), observer.clone());
     register(
         &stage,
-        move |body, unique| observes.observe(filtered(body, unique, &world)?).map_err(|error| error.to_string()),
+        move |body, unique| observes.observe(filtered(body, unique)?).map_err(|error| error.to_string()),
         move |registration| {
             unobserves.unobserve(registration);
         },
@@ -192,21 +191,14 @@ fn routed(
 }
 
 /// A handler with its filter: the type is compared before a predicate is asked.
-fn filtered(body: &Arc<Body>, unique: String, world: &Arc<World>) -> Result<Subscriber<Signal, Value>, String> {
+fn filtered(body: &Arc<Body>, unique: String) -> Result<Subscriber<Signal, Value>, String> {
     let subscriber = subscriber(body, unique);
-    let asked = |result: String| {
-        let (world, name) = (Arc::clone(world), body.handler.name.clone());
-        Holds(move |_fact: &Signal| {
-            world.log(&name, "predicate");
-            said(&result)
-        })
-    };
     let of_kind = |kind: LifecycleKind| move |fact: &Signal| *fact.kind() == SignalKind::from(kind);
     Ok(match body.handler.filter::<Filter>()? {
         None | Some(Filter::All {}) => subscriber,
         Some(Filter::TypeMismatch {}) => subscriber.when(of_kind(OTHER)),
-        Some(Filter::Predicate { result }) | Some(Filter::TypeAndPredicate { result }) => subscriber.when(asked(result)),
-        Some(Filter::CustomFilterRaises { error }) => subscriber.filtered_by(asked(format!("raise:{error}"))),
+        Some(Filter::Predicate { result }) | Some(Filter::TypeAndPredicate { result }) => subscriber.when(asked(body, result)),
+        Some(Filter::CustomFilterRaises { error }) => subscriber.filtered_by(asked(body, format!("raise:{error}"))),
         Some(Filter::Role { role }) => subscriber.when(move |fact: &Signal| fact.role().as_str() == role),
     })
 }

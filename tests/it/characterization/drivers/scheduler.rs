@@ -7,11 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tipstaff::Runtime;
 use tipstaff::compat::{RunId, ScheduleKind, ScheduleSignal, SchedulerBus, testing};
-use tipstaff::dispatch::HandlerError;
 use tipstaff::dispatch::profile::compat;
 
 use super::broadcaster::policy_of;
-use super::dispatch::{cancelling, not_returned, register, said, subscriber};
+use super::dispatch::{Holds, cancelling, not_returned, register, said, subscriber};
 use super::{Driver, never};
 use crate::characterization::run::{Driven, Stage};
 use crate::characterization::scenario::Outcome;
@@ -115,16 +114,4 @@ async fn drive(stage: Stage, policy: Option<Value>) -> Result<Driven, String> {
     let counters = run.as_ref().and_then(|run| bus.pop_counters(run));
     assert!(run.as_ref().is_none_or(|run| bus.pop_counters(run).is_none()), "counters are popped once");
     Ok(Driven { outcome, extra: BTreeMap::from([("counters".to_owned(), json!(counters))]) })
-}
-
-/// A condition that may fail or cancel itself.
-pub(super) struct Holds<P>(pub(super) P);
-
-impl<F, P> tipstaff::dispatch::Condition<F> for Holds<P>
-where
-    P: Fn(&F) -> Result<bool, HandlerError> + Send + Sync + 'static,
-{
-    fn holds(&self, fact: &F) -> Result<bool, HandlerError> {
-        (self.0)(fact)
-    }
 }
