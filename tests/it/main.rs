@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod compat;
+#[cfg(test)]
 mod data;
 #[cfg(test)]
 mod defaults;
@@ -20,6 +22,8 @@ mod interception;
 mod journal_durability;
 #[cfg(test)]
 mod layering;
+#[cfg(test)]
+mod operation_owners;
 #[cfg(test)]
 mod operation_way;
 #[cfg(test)]
