@@ -82,5 +82,5 @@ pub use crash::{CrashPoint, CrashPoints};
 pub use guards::{GUARD, REWRITER, policy_plan, policy_registrations};
 pub use owners::{CallStream, OwnerHandle, OwnerPermit, OwnerProposed, owner_plan};
 pub use runtime::{Runtime, RuntimeBuilder, RuntimeError, action_plan};
-pub use session::{CallAnswer, CallPermit, EmitError, ProposedCall, Session, SessionBuilder};
+pub use session::{ACTOR_BOUND, CallAnswer, CallPermit, EmitError, ProposedCall, Session, SessionBuilder};
 pub use tree::OwnerBounds;

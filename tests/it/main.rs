@@ -23,6 +23,8 @@ mod journal_durability;
 #[cfg(test)]
 mod layering;
 #[cfg(test)]
+mod legacy_rows;
+#[cfg(test)]
 mod operation_owners;
 #[cfg(test)]
 mod operation_way;
@@ -56,3 +58,5 @@ mod supervision_kernel;
 mod transcript_reader;
 #[cfg(test)]
 mod transcripts;
+#[cfg(test)]
+mod watching;
