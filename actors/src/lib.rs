@@ -34,7 +34,8 @@
 //!
 //! Give the runtime a store ([`RuntimeBuilder::store`]) and every proposal, decision and outcome is in its journal; register a
 //! [`Subscriber`](dispatch::Subscriber) with [`Session::observe`] to see facts as they happen; start the runtime below an actor of your own with
-//! [`RuntimeBuilder::spawn_under`]. The examples `guardrail`, `audit` and `embedded` are programs that do so.
+//! [`RuntimeBuilder::spawn_under`]; start an owner for service calls, launches, prompts, transitions or operations of your own with
+//! [`Runtime::start_owner`]. The examples `guardrail`, `audit` and `embedded` are programs that do so.
 //!
 //! # The three planes
 //!

@@ -98,7 +98,7 @@ fn every_hook_point_survives_the_round_trip() {
             assert_eq!(HookRecord::from_signal(&fact.signal), Some(HookRecord { point, denied, has_exception }));
             assert_eq!(fact.arguments.as_ref(), Some(&arguments));
             assert!(!fact.signal.payload().wire().contains("secret"), "only inside the projection");
-            let dormant = (point == HookPoint::ArtifactCreated).then(|| LegacyWarning::Dormant(DormantPoint { point }));
+            let dormant = (point == HookPoint::ArtifactCreated).then_some(LegacyWarning::Dormant(DormantPoint { point }));
             assert_eq!(fact.warnings, Vec::from_iter(dormant));
             assert_eq!(LegacyRows::Written.row(&fact.signal, fact.seq, fact.arguments.as_ref()), Some(written));
             assert_eq!(HookPoint::parse(point.as_str()), Some(point));

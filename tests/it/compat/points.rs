@@ -136,6 +136,22 @@ async fn cancelling_reaches_what_is_in_flight_and_no_more() {
     }
 }
 
+/// F-19: a cancellation is not lost on handlers that never wait: it reaches the first that does.
+#[tokio::test]
+async fn cancelling_passes_over_handlers_that_never_wait() {
+    let (log, begun) = (Log::default(), Latch::new());
+    let hooks = [
+        plain("h1", |_| Ok(HookReturn::Value(json!(1))), &log),
+        scripted("h2", Way::Returns, &log, &begun),
+        scripted("h3", Way::Asked(Box::new(Way::CancelsItself)), &log, &begun),
+        scripted("h4", Way::Returns, &log, &begun),
+    ];
+    let emission = points(HookPoint::ToolPost, hooks).emit(HookPoint::ToolPost, Arc::default());
+    emission.handle().cancel();
+    assert_eq!(emission.run().await.end, HookEnd::Cancelled { by: HookCanceller::Emitter });
+    assert_eq!(log.lines(), ["h1", "h2", "h3", "h3 asked"]);
+}
+
 /// F-19: a handler that does not end within the grace is dropped; one that is cancelled before anything runs meets the first that waits.
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_does_not_listen_is_dropped_after_the_grace() {

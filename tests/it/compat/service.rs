@@ -130,6 +130,30 @@ async fn a_post_hook_ends_in_each_of_its_ways() {
     }
 }
 
+/// I-13: a hook's own deadline ends it, however long that is, and not the ruling's default. Virtual time.
+#[tokio::test(start_paused = true)]
+async fn a_hook_has_the_time_that_it_declares() {
+    let log = Log::default();
+    let long = |name: &str| {
+        let log = log.clone();
+        let own = name.to_owned();
+        let waits = Hook::declared_async(name, move |_: Arc<Value>, _| {
+            log.note(&*own);
+            async {
+                tokio::time::sleep(Duration::from_secs(100)).await;
+                Ok(Value::Null)
+            }
+        });
+        ServiceHook::new(waits).deadline(Duration::from_secs(120))
+    };
+    let hooks = ServiceHooks::new().pre_event_create(long("create")).pre_invocation(long("pre")).post_invocation(long("post"));
+    let world = World::new(hooks).await;
+    let answer = world.invoke(Way::Returns, &log).await;
+    assert_eq!(answer.end, HookedEnd::Returned(json!("core")), "{:?}", answer.answer);
+    assert_eq!(log.lines(), ["create", "pre", "core", "post"]);
+    world.down().await;
+}
+
 /// By declaration: a declared sync hook that returned a future has returned that future; it is dropped without being awaited.
 #[tokio::test]
 async fn what_a_sync_service_hook_returns_is_not_awaited() {

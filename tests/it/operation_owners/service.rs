@@ -8,7 +8,8 @@ use tipstaff::cancel::Cancellation;
 use tipstaff::interception::DenialCode;
 use tipstaff::operation::service::{ServiceCall, ServiceReply, ServiceRequest, stage};
 use tipstaff::operation::{
-    ChunkSource, End, Ending, Failure, FailureClass, Granted, Operation, OperationStatus, StreamState, TeardownEnd,
+    ChunkSource, End, Ending, Failure, FailureClass, Granted, Operation, OperationStatus, Profile, RecordState, StreamState,
+    TeardownEnd,
 };
 
 use super::super::rig::{facts, kinds, payload};
@@ -116,6 +117,21 @@ async fn the_judged_request_is_sent_within_its_own_timeout() {
     down(runtime).await;
 }
 
+/// I-11: under the governed profile the evidence stands before the call, and the closing fact is confirmed after the teardown.
+#[tokio::test]
+async fn a_governed_call_is_confirmed_after_its_teardown() {
+    let log = Log::default();
+    let (runtime, session) = up(memory()).await;
+    let services = runtime.start_owner(owner_plan::<ServiceCall>("test").build().unwrap()).await.unwrap();
+    let operation = Operation::new(request()).profile(Profile::Governed);
+    let answer = services.invoke(&session, operation, async |_| Ok::<_, Failure>(json!(1)), noted(&log)).await;
+    assert!(matches!(answer.outcome.recorded, RecordState::Confirmed(_)), "{answer:?}");
+    let recorded = facts(&runtime, &session).await;
+    assert_eq!(kinds(&recorded), ["operation_proposed", "tipstaff.pre_call_evidence", "operation_completed"]);
+    assert_eq!(payload(&recorded[2])["teardown"], "finished");
+    down(runtime).await;
+}
+
 /// I-4: what is denied was never begun, so there is nothing to tear down.
 #[tokio::test]
 async fn a_denied_call_is_not_torn_down() {
@@ -132,11 +148,14 @@ async fn a_denied_call_is_not_torn_down() {
     down(runtime).await;
 }
 
+/// A name, the chunks, whether the source waits behind them, how many are taken, and what comes of it.
+type Row<'r> = (&'r str, &'r [Value], bool, usize, StreamState, OperationStatus, Ending);
+
 /// The table at the top of `operation::stream`, row by row: each end of a stream, its state, the attempt's status, and what the teardown is told.
 #[tokio::test(start_paused = true)]
 async fn a_stream_ends_in_each_of_its_ways() {
     let whole: &[Value] = &[json!(1), json!(2)];
-    let rows: [(&str, &[Value], bool, usize, StreamState, OperationStatus, Ending); 7] = [
+    let rows: [Row<'_>; 7] = [
         ("completed", whole, false, 9, StreamState::Completed, OperationStatus::Completed, Ending::Returned),
         ("fails", &[json!(1), json!("broken pipe")], false, 9, StreamState::Failed, OperationStatus::Failed, Ending::Failed),
         ("panics", &[json!(1), Value::Null], false, 9, StreamState::Failed, OperationStatus::Failed, Ending::Failed),

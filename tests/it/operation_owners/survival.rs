@@ -4,7 +4,9 @@ use std::future::pending;
 use std::time::Duration;
 
 use tipstaff::cancel::Cancellation;
+use tipstaff::compat::HookedEvent;
 use tipstaff::interception::DenialCause;
+use tipstaff::operation::harness::ProviderHarness;
 use tipstaff::operation::service::{ServiceCall, stage};
 use tipstaff::operation::{ActionExecutor, Ending, Failure, FailureClass, OperationStatus, Owner, TeardownEnd, TearsDown};
 use tipstaff::supervision::ReportKind;
@@ -18,13 +20,19 @@ async fn services(runtime: &Runtime) -> OwnerHandle<ServiceCall> {
     runtime.start_owner(owner_plan::<ServiceCall>("test").build().unwrap()).await.unwrap()
 }
 
+fn declares_what_it_keeps<O: TearsDown>() {
+    let declared = O::stages().into_iter().find(|spec| spec.name() == stage::TEARDOWN);
+    assert_eq!(declared, Some(StageSpec::own_step(stage::TEARDOWN).shielded(O::TEARDOWN.bound)), "{}", O::NAME);
+}
+
 /// I-4: the table at the top of `operation::teardown`: how a teardown ends, and how long it may take. Virtual time.
 #[tokio::test(start_paused = true)]
 async fn a_teardown_ends_within_its_bound_and_its_grace() {
     let (bound, grace) = (ServiceCall::TEARDOWN.bound, ServiceCall::TEARDOWN.grace);
     assert_eq!((bound, grace), (Duration::from_secs(5), Duration::from_secs(1)), "the budgets of the table");
-    let shielded = ServiceCall::stages().into_iter().find(|spec| spec.name() == stage::TEARDOWN).unwrap();
-    assert_eq!(shielded, StageSpec::own_step(stage::TEARDOWN).shielded(bound), "the plan declares what the owner keeps");
+    declares_what_it_keeps::<ServiceCall>();
+    declares_what_it_keeps::<ProviderHarness>();
+    declares_what_it_keeps::<HookedEvent>();
     let failed = |end: &TeardownEnd, class, message: &str| match end {
         TeardownEnd::Failed(failure) => failure.class() == class && failure.message().contains(message),
         _ => false,
