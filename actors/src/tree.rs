@@ -25,6 +25,9 @@
 //! | open permits                          | 1024           |
 //! | emissions in flight of one session    | 1024           |
 //! | deadline of an emission               | 30 s           |
+//! | facts that an observing actor holds   | 1024           |
+//! | teardown of a service call            | 5 s, and 1 s to stop |
+//! | teardown of a launch                  | 10 s, and 2 s to stop |
 //! | group commit                          | 1024 facts or 1 MiB |
 //! | quiet of the writer (idle poll)       | 500 ms, one wake-up |
 

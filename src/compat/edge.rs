@@ -3,7 +3,7 @@
 //! | when it is cancelled            | it reaches                                                    |
 //! |---------------------------------|---------------------------------------------------------------|
 //! | a future is in flight           | that handler                                                  |
-//! | nothing is, or a plain call is  | the next handler whose future is awaited                      |
+//! | nothing is, or a plain call is  | the next handler whose future waits                           |
 //! | after the last handler          | nobody: the emission has ended                                |
 
 use std::fmt;
@@ -85,7 +85,7 @@ impl InFlight {
         self.edge.lock().reached
     }
 
-    /// A plain call has returned. Had the handle asked meanwhile, the next future is meant.
+    /// What was called has ended without waiting. Had the handle asked meanwhile, the next one that waits is meant.
     pub(super) fn was_plain(&self) {
         let mut state = self.edge.lock();
         state.pending |= std::mem::take(&mut state.reached);

@@ -16,10 +16,11 @@ use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use futures::FutureExt;
 use futures::future::{BoxFuture, Either, select};
+use futures::{FutureExt, poll};
 use tokio::time::{sleep_until, timeout};
 
 use super::edge::{Edge, InFlight};
@@ -110,6 +111,9 @@ enum Asked {
 
 async fn awaited(future: BoxFuture<'static, HookReturned>, flight: &InFlight, limits: &Limits<'_>) -> Ran {
     let mut future = AssertUnwindSafe(future).catch_unwind();
+    if let Poll::Ready(end) = poll!(&mut future) {
+        return at_once(end.unwrap_or_else(|panic| Err(panicked(panic))), flight);
+    }
     let asked = {
         let interrupted = pin!(interrupted(flight, limits));
         match select(&mut future, interrupted).await {
@@ -122,6 +126,15 @@ async fn awaited(future: BoxFuture<'static, HookReturned>, flight: &InFlight, li
         Ok(end) => ended(end.unwrap_or_else(|panic| Err(panicked(panic))), Some(asked)),
         Err(_elapsed) => ended(Err(HookError::Cancelled), Some(asked)),
     }
+}
+
+/// A future that never waited has met no cancellation, unless it says so: the next one that waits is meant.
+fn at_once(end: HookReturned, flight: &InFlight) -> Ran {
+    if end == Err(HookError::Cancelled) {
+        return ended(end, reached(flight));
+    }
+    flight.was_plain();
+    ended(end, None)
 }
 
 async fn interrupted(flight: &InFlight, limits: &Limits<'_>) -> Asked {

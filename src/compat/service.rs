@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 
 use super::edge::{CancelHandle, Edge};
 use super::hook::{Hook, HookCanceller, HookError, HookReturned};
-use super::run::{Awaiting, By, Limits, Ran, future, turn};
+use super::run::{Awaiting, By, GRACE, Limits, Ran, future, turn};
 use crate::cancel::Cancellation;
 use crate::clock::Deadline;
 use crate::declare::{CallableRef, CanonicalError, Digest, digest_of};
@@ -37,8 +37,8 @@ use crate::interception::{
     Decision, InterceptError, Judged, OnFailure, PlanBuilder, PlanError, Registration, ResultDecision, ResultOn, StageSpec, Turn,
 };
 use crate::operation::{
-    Answer, Audit, CompletionPlace, End, Ending, Failure, Operation, Owner, OwnerPlan, Performance, Permit, ResultOf,
-    StreamState, Streams, TeardownBudget, TearsDown,
+    Answer, Audit, CompletionPlace, DEFAULT_RULING_BUDGET, End, Ending, Failure, Operation, Owner, OwnerPlan, Performance,
+    Permit, ResultOf, StreamState, Streams, TeardownBudget, TearsDown,
 };
 use crate::telemetry;
 
@@ -205,7 +205,16 @@ impl ServiceHooks {
             ended_early: AtomicBool::new(false),
         };
         let request = HookedRequest { request: Arc::new(request), run: Arc::new(run) };
-        HookedCall { request, post: self.post.clone(), chunks: self.chunks.clone() }
+        HookedCall { request, budget: self.budget(), post: self.post.clone(), chunks: self.chunks.clone() }
+    }
+}
+
+impl ServiceHooks {
+    /// What a ruling, and the result stage, may take: the hooks' own deadlines end them, and not the proposal's.
+    fn budget(&self) -> Duration {
+        let whole = |hook: &Option<ServiceHook>| hook.as_ref().map_or(Duration::ZERO, |hook| hook.deadline.saturating_add(GRACE));
+        let before = whole(&self.pre_create).saturating_add(whole(&self.pre));
+        before.max(whole(&self.post)).saturating_add(GRACE).max(DEFAULT_RULING_BUDGET)
     }
 }
 
@@ -226,7 +235,7 @@ fn before(hook: ServiceHook, at: &'static str, slot: Slot) -> Registration<Hooke
                 Some(end) => {
                     // Of what went wrong before the call, only a cancellation or a fatal failure reaches the caller as itself.
                     events.raised = Some(match end {
-                        HookedEnd::Raised { by, error: error @ HookError::Failed(_) } => {
+                        HookedEnd::Raised { by, error: error @ (HookError::Failed(_) | HookError::StoreRefused(_)) } => {
                             HookedEnd::HookFailed { by, message: error.to_string() }
                         }
                         end => end,
@@ -391,6 +400,7 @@ impl Run {
 /// One call with its hooks.
 pub struct HookedCall {
     request: HookedRequest,
+    budget: Duration,
     post: Option<ServiceHook>,
     pub(super) chunks: BTreeMap<Arc<str>, ServiceHook>,
 }
@@ -511,7 +521,7 @@ impl HookedCall {
     #[must_use]
     pub fn operation(&self) -> Operation<HookedRequest> {
         let HookedRequest { request, run } = &self.request;
-        Operation::new(HookedRequest { request: Arc::clone(request), run: Arc::clone(run) })
+        Operation::new(HookedRequest { request: Arc::clone(request), run: Arc::clone(run) }).ruled_within(self.budget)
     }
 
     /// The answer where the call must not be made.

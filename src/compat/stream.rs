@@ -56,7 +56,10 @@ impl HookedCall {
         let open = async |_granted| {
             let flight = run.edge.enter();
             match core(Arc::clone(self.request()), flight.token().clone()).await {
-                Ok(source) => Ok(Chunks { source, run: Arc::clone(run), hooks: hooks.clone() }),
+                Ok(source) => {
+                    flight.was_plain();
+                    Ok(Chunks { source, run: Arc::clone(run), hooks: hooks.clone() })
+                }
                 Err(HookError::Cancelled) if flight.is_reached() => Err(run.core_failed(Ran::Cancelled(By::Emitter))),
                 Err(error) => Err(failed(run, error)),
             }
@@ -79,7 +82,11 @@ impl<A: Audit, P: CompletionPlace> HookedStream<A, P> {
         let next = {
             let chunk = pin!(self.stream.next());
             match select(chunk, pin!(flight.token().cancelled())).await {
-                Either::Left((chunk, _)) => Some(chunk),
+                // A cancellation that came with a chunk is not lost: the next pull meets it.
+                Either::Left((chunk, _)) => {
+                    flight.was_plain();
+                    Some(chunk)
+                }
                 Either::Right(_) => None,
             }
         };

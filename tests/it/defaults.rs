@@ -9,7 +9,9 @@ use std::time::Duration;
 use tipstaff::OwnerBounds;
 use tipstaff::clock::Clock as _;
 use tipstaff::dispatch::profile::OBSERVATION_BUDGET;
-use tipstaff::operation::DEFAULT_RULING_BUDGET;
+use tipstaff::operation::harness::ProviderHarness;
+use tipstaff::operation::service::ServiceCall;
+use tipstaff::operation::{DEFAULT_RULING_BUDGET, TeardownBudget, TearsDown as _};
 use tipstaff::state::{Here, MemoryStore, SqliteOptions, SqliteStore, Store};
 use tipstaff::testing::ManualClock;
 
@@ -31,6 +33,10 @@ fn the_table_of_defaults_is_true() {
     assert_eq!(value("proposals decided at the same time"), bounds.deciding.to_string());
     assert_eq!(value("open permits"), bounds.permits.to_string());
     assert_eq!(value("deadline of an emission"), format!("{} s", OBSERVATION_BUDGET.as_secs()));
+    assert_eq!(value("facts that an observing actor holds"), tipstaff::ACTOR_BOUND.to_string());
+    let teardown = |budget: TeardownBudget| format!("{} s, and {} s to stop", budget.bound.as_secs(), budget.grace.as_secs());
+    assert_eq!(value("teardown of a service call"), teardown(ServiceCall::TEARDOWN));
+    assert_eq!(value("teardown of a launch"), teardown(ProviderHarness::TEARDOWN));
     let role = |name: &str| tree.lines().find(|line| line.starts_with("//! |") && line.contains(name)).unwrap_or_default();
     assert!(role("action executor").contains(&format!("{} proposals", bounds.waiting)));
 }

@@ -7,6 +7,8 @@ mod characterization;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod compat;
+#[cfg(test)]
 mod data;
 #[cfg(test)]
 mod defaults;
@@ -22,6 +24,10 @@ mod interception;
 mod journal_durability;
 #[cfg(test)]
 mod layering;
+#[cfg(test)]
+mod legacy_rows;
+#[cfg(test)]
+mod operation_owners;
 #[cfg(test)]
 mod operation_way;
 #[cfg(test)]
@@ -54,3 +60,5 @@ mod supervision_kernel;
 mod transcript_reader;
 #[cfg(test)]
 mod transcripts;
+#[cfg(test)]
+mod watching;

@@ -1,6 +1,7 @@
 //! The record of a hook point, as a fact and as the original's row.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::HookPoint;
 use crate::clock::Timestamp;
@@ -28,11 +29,14 @@ impl HookRecord {
     /// The record as a fact.
     #[must_use]
     pub fn signal(&self, session: SessionId, occurred_at: Timestamp) -> Signal {
-        let value = serde_json::json!({ "point": self.point, "denied": self.denied, "has_exception": self.has_exception });
         Signal::builder(session, kind(), occurred_at)
             .role(EmitterRole::shipped("hook"))
-            .payload(Payload::from_value(PayloadType::shipped(HOOK_PAYLOAD, 1), value))
+            .payload(Payload::from_value(PayloadType::shipped(HOOK_PAYLOAD, 1), self.value()))
             .build()
+    }
+
+    pub(super) fn value(self) -> Value {
+        json!({ "point": self.point, "denied": self.denied, "has_exception": self.has_exception })
     }
 
     /// Reads the record of a fact; `None` where the fact records no hook point.
