@@ -20,6 +20,7 @@
 mod edge;
 mod hook;
 mod points;
+mod policy;
 mod run;
 mod service;
 mod stream;
@@ -27,6 +28,7 @@ mod stream;
 pub use edge::CancelHandle;
 pub use hook::{Hook, HookCanceller, HookError, HookReturn, HookReturned};
 pub use points::{HookEmission, HookEmitted, HookEnd, HookPoints, HookRegistered, Isolated};
+pub use policy::{HookFailure, HookPolicy, StopMeans};
 pub use run::GRACE;
 pub use service::{
     DEFAULT_HOOK_DEADLINE, HookEvent, HookResponse, HookStatus, HookedAnswer, HookedCall, HookedEnd, HookedEvent, HookedRequest,

@@ -23,7 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::edge::{CancelHandle, Edge};
 use super::hook::{Hook, HookCanceller, HookError};
-use super::run::{Awaiting, By, Limits, Ran, turn};
+use super::policy::{HookFailure, HookPolicy, StopMeans};
+use super::run::{By, Limits, Ran, turn};
 use crate::clock::Deadline;
 use crate::declare::{CallableRef, CanonicalError, Digest, digest_of};
 use crate::dispatch::HandlerFailure;
@@ -40,13 +41,16 @@ const STAGE: &str = "hook";
 const CALLABLE: &str = "tipstaff::compat::hook_point@1";
 
 /// The handlers of all hook points of one bus. Cheap to clone; nothing of it is global.
-pub struct HookPoints<A>(Arc<Mutex<BTreeMap<HookPoint, Chain<A>>>>);
+pub struct HookPoints<A> {
+    chains: Arc<Mutex<BTreeMap<HookPoint, Chain<A>>>>,
+    blocking: HookPolicy,
+    observational: HookPolicy,
+}
 
-/// The handlers of one point, with the plans that they compile to.
+/// The handlers of one point, with the plan that they compile to. What their ends mean is each emission's policy.
 struct Chain<A> {
     hooks: Vec<Hook<A>>,
-    blocking: Plan<HookCall<A>>,
-    observational: Plan<HookCall<A>>,
+    plan: Plan<HookCall<A>>,
 }
 
 /// A registration that was accepted.
@@ -69,6 +73,13 @@ impl<A: Send + Sync + 'static> HookPoints<A> {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// No handlers, and other policies than the profiles: for tests, to see that a profile's values matter.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn with_policies(blocking: HookPolicy, observational: HookPolicy) -> Self {
+        Self { blocking, observational, ..Self::new() }
     }
 
     /// Adds a handler, behind those that are there. Emissions that are under way keep their handlers (F-8).
@@ -102,51 +113,45 @@ impl<A: Send + Sync + 'static> HookPoints<A> {
     /// An emission at a point, by that point's own rules. Its handlers are fixed from here on.
     #[must_use = "an emission does nothing until it is run"]
     pub fn emit(&self, point: HookPoint, arguments: Arc<A>) -> HookEmission<A> {
-        self.emission(point, arguments, point.is_blocking())
+        self.emission(point, arguments, if point.is_blocking() { self.blocking } else { self.observational })
     }
 
     /// An emission by the rules of a blocking point, wherever it is.
     #[must_use = "an emission does nothing until it is run"]
     pub fn blocking_emit(&self, point: HookPoint, arguments: Arc<A>) -> HookEmission<A> {
-        self.emission(point, arguments, true)
+        self.emission(point, arguments, self.blocking)
     }
 
-    fn emission(&self, point: HookPoint, arguments: Arc<A>, blocking: bool) -> HookEmission<A> {
-        let plan = self.lock().get(&point).map(|chain| chain.plan(blocking).clone());
-        let call = HookCall { point, arguments, edge: Edge::default(), trail: Mutex::default() };
-        HookEmission { plan, call: Arc::new(call), blocking, by: None }
+    fn emission(&self, point: HookPoint, arguments: Arc<A>, policy: HookPolicy) -> HookEmission<A> {
+        let plan = self.lock().get(&point).map(|chain| chain.plan.clone());
+        let call = HookCall { point, policy, arguments, edge: Edge::default(), trail: Mutex::default() };
+        HookEmission { plan, call: Arc::new(call), by: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<HookPoint, Chain<A>>> {
         // Held for the compilation of a plan, which calls no code of others.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.chains.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<A: Send + Sync + 'static> Chain<A> {
     fn compile(point: HookPoint, hooks: Vec<Hook<A>>) -> Result<Self, PlanError> {
-        let plan = |blocking| {
-            let stage = StageSpec::guard(STAGE).on_failure(OnFailure::Propagate).stop_ends_stage();
-            let builder = PlanBuilder::new(point.as_str(), &[stage]);
-            hooks.iter().fold(builder, |plan, hook| plan.register(registration(hook.clone(), blocking))).build()
-        };
-        Ok(Self { blocking: plan(true)?, observational: plan(false)?, hooks })
-    }
-
-    const fn plan(&self, blocking: bool) -> &Plan<HookCall<A>> {
-        if blocking { &self.blocking } else { &self.observational }
+        let stage = StageSpec::guard(STAGE).on_failure(OnFailure::Propagate).stop_ends_stage();
+        let builder = PlanBuilder::new(point.as_str(), &[stage]);
+        let plan = hooks.iter().fold(builder, |plan, hook| plan.register(registration(hook.clone()))).build()?;
+        Ok(Self { plan, hooks })
     }
 }
 
 /// One handler as an interceptor.
-fn registration<A: Send + Sync + 'static>(hook: Hook<A>, blocking: bool) -> Registration<HookCall<A>> {
+fn registration<A: Send + Sync + 'static>(hook: Hook<A>) -> Registration<HookCall<A>> {
     let name = Arc::clone(hook.name());
     Registration::decide_async(name, STAGE, CallableRef::from_static(CALLABLE), move |call: Arc<HookCall<A>>, _: Turn| {
         let hook = hook.clone();
         async move {
             let limits = Limits { edge: &call.edge, deadline: None, stop: None };
-            let ran = turn(&hook, &call.arguments, Awaiting::ByReturnValue, limits).await;
-            call.decide(hook.name(), blocking, ran)
+            let ran = turn(&hook, &call.arguments, call.policy.handler_classification.into(), limits).await;
+            call.decide(hook.name(), ran)
         }
     })
 }
@@ -155,6 +160,7 @@ fn registration<A: Send + Sync + 'static>(hook: Hook<A>, blocking: bool) -> Regi
 /// change them.
 struct HookCall<A> {
     point: HookPoint,
+    policy: HookPolicy,
     arguments: Arc<A>,
     edge: Edge,
     trail: Mutex<Trail>,
@@ -178,11 +184,15 @@ impl<A> HookCall<A> {
         self.trail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn decide(&self, name: &Arc<str>, blocking: bool, ran: Ran) -> Result<Decision<Self>, InterceptError> {
+    fn decide(&self, name: &Arc<str>, ran: Ran) -> Result<Decision<Self>, InterceptError> {
+        let ran = match (ran, self.policy.stop) {
+            (Ran::Error(HookError::Stop), StopMeans::EndsChain) => return Ok(Decision::stop()),
+            (Ran::Error(HookError::Stop), StopMeans::Failure) => Ran::Error(HookError::failed("stop", "stopped")),
+            (ran, _) => ran,
+        };
         match ran {
             Ran::Returned(_) | Ran::Unawaited => Ok(Decision::proceed()),
-            Ran::Error(HookError::Stop) => Ok(Decision::stop()),
-            Ran::Error(HookError::Failed(failure)) if !blocking => {
+            Ran::Error(HookError::Failed(failure)) if self.policy.failure == HookFailure::Isolate => {
                 tracing::error!(target: telemetry::COMPAT, point = %self.point, hook = %name, code = failure.code(), "a handler of a hook point failed");
                 let decision = Decision::proceed().with_note("hook.isolated", failure.to_string());
                 self.trail().isolated.push(Isolated { by: Arc::clone(name), failure });
@@ -212,7 +222,6 @@ pub struct HookEmission<A> {
     /// `None`: the point has never had a handler.
     plan: Option<Plan<HookCall<A>>>,
     call: Arc<HookCall<A>>,
-    blocking: bool,
     by: Option<Deadline>,
 }
 
@@ -292,11 +301,11 @@ impl<A: Send + Sync + 'static> HookEmission<A> {
     /// # Cancel safety
     /// Dropping the future drops the handler in flight (F-12); nothing is recorded.
     pub async fn run(self) -> HookEmitted {
-        let Self { plan, call, blocking, by } = self;
+        let Self { plan, call, by } = self;
         let Some(plan) = plan else {
             return HookEmitted {
                 end: HookEnd::Passed,
-                record: record(call.point, blocking, &HookEnd::Passed),
+                record: record(&call, &HookEnd::Passed),
                 isolated: Vec::new(),
                 report: None,
             };
@@ -306,7 +315,7 @@ impl<A: Send + Sync + 'static> HookEmission<A> {
         let outcome = plan.apply(Arc::clone(&call), deadline, &mut report).await;
         let Trail { raised, isolated } = std::mem::take(&mut *call.trail());
         let end = end(outcome, raised, &report);
-        HookEmitted { record: record(call.point, blocking, &end), end, isolated, report: Some(report) }
+        HookEmitted { record: record(&call, &end), end, isolated, report: Some(report) }
     }
 }
 
@@ -330,7 +339,8 @@ fn late(failure: &ChainFailure) -> HookEnd {
     HookEnd::TimedOut { by: Arc::clone(&failure.registration) }
 }
 
-fn record(point: HookPoint, blocking: bool, end: &HookEnd) -> Option<HookRecord> {
+fn record<A>(call: &HookCall<A>, end: &HookEnd) -> Option<HookRecord> {
+    let (point, blocking) = (call.point, call.policy.failure == HookFailure::Propagate);
     let raised = match end {
         HookEnd::Passed | HookEnd::Stopped { .. } => false,
         HookEnd::Raised { error: HookError::Failed(_) | HookError::StoreRefused(_), .. } if blocking => true,
@@ -342,26 +352,26 @@ fn record(point: HookPoint, blocking: bool, end: &HookEnd) -> Option<HookRecord>
 
 impl<A> Default for HookPoints<A> {
     fn default() -> Self {
-        Self(Arc::default())
+        Self { chains: Arc::default(), blocking: HookPolicy::blocking(), observational: HookPolicy::observational() }
     }
 }
 
 impl<A> Clone for HookPoints<A> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { chains: Arc::clone(&self.chains), ..*self }
     }
 }
 
 impl<A> fmt::Debug for HookPoints<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let points = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let points = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         f.debug_map().entries(points.iter().map(|(point, chain)| (point.as_str(), &chain.hooks))).finish()
     }
 }
 
 impl<A> fmt::Debug for HookEmission<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HookEmission").field("point", &self.call.point).field("blocking", &self.blocking).finish_non_exhaustive()
+        f.debug_struct("HookEmission").field("point", &self.call.point).field("policy", &self.call.policy).finish_non_exhaustive()
     }
 }
 

@@ -27,7 +27,7 @@ use super::edge::{Edge, InFlight};
 use super::hook::{Called, Hook, HookError, HookReturn, HookReturned};
 use crate::cancel::Cancellation;
 use crate::clock::Deadline;
-use crate::dispatch::{HandlerFailure, PANIC_CODE};
+use crate::dispatch::{HandlerClassification, HandlerFailure, PANIC_CODE};
 
 /// How long a handler that is asked to end may take. Then it is dropped.
 pub const GRACE: Duration = Duration::from_secs(1);
@@ -56,6 +56,15 @@ pub(super) enum Awaiting {
     ByReturnValue,
     /// Those of declared async handlers.
     ByDeclaration,
+}
+
+impl From<HandlerClassification> for Awaiting {
+    fn from(classification: HandlerClassification) -> Self {
+        match classification {
+            HandlerClassification::ByDeclaration => Self::ByDeclaration,
+            HandlerClassification::ByReturnValue => Self::ByReturnValue,
+        }
+    }
 }
 
 /// What ends a turn from outside.

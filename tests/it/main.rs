@@ -17,6 +17,8 @@ mod digest;
 #[cfg(test)]
 mod dispatch;
 #[cfg(test)]
+mod dispatchers;
+#[cfg(test)]
 mod gate_arms;
 #[cfg(test)]
 mod interception;
@@ -24,6 +26,8 @@ mod interception;
 mod journal_durability;
 #[cfg(test)]
 mod layering;
+#[cfg(test)]
+mod legacy_dispatchers;
 #[cfg(test)]
 mod legacy_rows;
 #[cfg(test)]

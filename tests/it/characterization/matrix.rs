@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tipstaff::compat::{HookPolicy, StopMeans};
 use tipstaff::dispatch::{
     Completion, Concurrency, Conduct, DeadlineDisposition, DispatchPolicy, ErrorSurface, Failure, HandlerCancellation,
     HandlerClassification, LateRegistrations, PredicateFailure, ReturnedAwaitable, ReturnedValueClassifier, Selector, SyncEntry,
@@ -117,11 +118,13 @@ fn others(field: &str) -> Vec<Value> {
         "sync_entry" => all(SyncEntry::ALL.iter().map(|value| value.as_str()).collect()),
         "predicate_failure" | "filter_failure" => all(PredicateFailure::ALL.iter().map(|value| value.as_str()).collect()),
         "late_registrations" => all(LateRegistrations::ALL.iter().map(|value| value.as_str()).collect()),
+        // Hooks have no third: a policy of theirs that collects cannot be read.
         "failure" => all(Failure::ALL.iter().map(|value| value.as_str()).collect()),
         "completion" => all(Completion::ALL.iter().map(|value| value.as_str()).collect()),
         "error_surface" => all(ErrorSurface::ALL.iter().map(|value| value.as_str()).collect()),
         "handler_cancellation" => all(HandlerCancellation::ALL.iter().map(|value| value.as_str()).collect()),
         "deadline_disposition" => all(DeadlineDisposition::ALL.iter().map(|value| value.as_str()).collect()),
+        "stop" => StopMeans::ALL.iter().map(|value| json!(value)).collect(),
         "conduct" => all(Conduct::ALL.iter().map(|value| value.as_str()).collect()),
         // One millisecond: no recorded handler that waits is done by then.
         "deadline_ms" => vec![json!(1)],
@@ -152,20 +155,34 @@ fn collect(value: &Value, pointer: &str, leaf: &mut impl FnMut(&str, &str, &Valu
 }
 
 fn fate(driver: &Driver, scenarios: &[Arc<Scenario>], policy: &Value) -> Fate {
-    if let Err(refused) = serde_json::from_value::<DispatchPolicy>(policy.clone()) {
+    let readable = match policy.get("phases") {
+        Some(_) => serde_json::from_value::<DispatchPolicy>(policy.clone()).map(drop),
+        None => serde_json::from_value::<HookPolicy>(policy.clone()).map(drop),
+    };
+    if let Err(refused) = readable {
         return Fate::Refused(refused.to_string());
     }
-    let (quick, slow): (Vec<_>, Vec<_>) =
-        scenarios.iter().filter(|scenario| scenario.deterministic).partition(|scenario| driver.pace(scenario, Some(policy)) == Pace::Paused);
-    // Scenarios that cost real time are asked last.
-    let red = quick.into_iter().chain(slow).find(|scenario| {
+    let differs = |scenario: &Arc<Scenario>| {
         let pace = driver.pace(scenario, Some(policy));
         match run(scenario, pace, &|stage| driver.drive(stage, Some(policy.clone()))) {
             Ok(ours) => !differences(scenario, &expected(scenario).observed, &ours).is_empty(),
             Err(_) => true,
         }
-    });
+    };
+    let deterministic = scenarios.iter().filter(|scenario| scenario.deterministic);
+    let (quick, slow): (Vec<_>, Vec<_>) =
+        deterministic.partition(|scenario| driver.pace(scenario, Some(policy)) == Pace::Paused);
+    let red = quick.into_iter().find(|scenario| differs(scenario)).or_else(|| first(&slow, &differs));
     red.map_or(Fate::Unseen, |scenario| Fate::Red(scenario.id.clone()))
+}
+
+/// The first that holds. All of them are asked, side by side: each has a runtime of its own, and nearly all of its time is waiting.
+fn first<'a>(scenarios: &[&'a Arc<Scenario>], holds: &(impl Fn(&Arc<Scenario>) -> bool + Sync)) -> Option<&'a Arc<Scenario>> {
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = scenarios.iter().map(|scenario| (scenario, scope.spawn(move || holds(scenario)))).collect();
+        let answered: Vec<_> = asked.into_iter().map(|(scenario, asked)| (scenario, asked.join().expect("a scenario ends"))).collect();
+        answered.into_iter().find(|(_, holds)| *holds).map(|(scenario, _)| *scenario)
+    })
 }
 
 fn matrix(profile: &str) {
@@ -230,4 +247,16 @@ fn every_value_of_the_message_added_sync_profile_matters() {
 #[test]
 fn every_value_of_the_message_added_async_profile_matters() {
     matrix("message_added_async");
+}
+
+/// Named profiles: changing any one value of `hook_blocking` turns a recorded trace red.
+#[test]
+fn every_value_of_the_blocking_hook_profile_matters() {
+    matrix("hookbus_blocking");
+}
+
+/// Named profiles: changing any one value of `hook_observational` turns a recorded trace red.
+#[test]
+fn every_value_of_the_observational_hook_profile_matters() {
+    matrix("hookbus_observational");
 }

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tipstaff::cancel::Cancellation;
-use tipstaff::compat::{Hook, HookCanceller, HookEmission, HookEnd, HookError, HookPoint, HookPoints, HookRecord, HookReturn};
+use tipstaff::compat::{Hook, HookCanceller, HookEmission, HookEnd, HookError, HookPoint, HookPoints, HookPolicy, HookRecord, HookReturn};
 use tipstaff::declare::CallableRef;
 use tipstaff::interception::{Decision, DenialCode, InterceptError, Plan, PlanBuilder, Registration, StageSpec, Turn};
 use tipstaff::{Runtime, Session};
@@ -23,16 +23,16 @@ use crate::characterization::world::World;
 
 pub(super) const BLOCKING: Driver = Driver {
     profile: "hookbus_blocking",
-    policy: || Value::Null,
+    policy: || serde_json::to_value(HookPolicy::blocking()).expect("a policy is plain data"),
     threads: never,
-    drive: |stage, _policy| drive(stage, HookPoint::ToolPre).boxed_local(),
+    drive: |stage, policy| drive(stage, HookPoint::ToolPre, policy).boxed_local(),
 };
 
 pub(super) const OBSERVATIONAL: Driver = Driver {
     profile: "hookbus_observational",
-    policy: || Value::Null,
+    policy: || serde_json::to_value(HookPolicy::observational()).expect("a policy is plain data"),
     threads: never,
-    drive: |stage, _policy| drive(stage, HookPoint::ToolPost).boxed_local(),
+    drive: |stage, policy| drive(stage, HookPoint::ToolPost, policy).boxed_local(),
 };
 
 #[derive(Deserialize)]
@@ -49,12 +49,18 @@ impl Default for Setup {
     }
 }
 
-async fn drive(stage: Stage, default: HookPoint) -> Result<Driven, String> {
+async fn drive(stage: Stage, default: HookPoint, policy: Option<Value>) -> Result<Driven, String> {
     let Setup { point, observer, gate } = stage.scenario.setup()?;
     let point = point.map_or(Ok(default), |name| HookPoint::parse(&name).ok_or(format!("setup.point: {name:?}")))?;
     let runtime = Runtime::builder().spawn().await.expect("a runtime comes up");
     let session = open(&runtime).await;
-    let points = HookPoints::<()>::new();
+    let points = match policy {
+        None => HookPoints::<()>::new(),
+        Some(policy) => {
+            let policy: HookPolicy = serde_json::from_value(policy).map_err(|error| error.to_string())?;
+            HookPoints::with_policies(policy, policy)
+        }
+    };
     // The original warns in its log; here the registration's answer does.
     let warned = register_hooks(&stage, &points, point)?;
     stage.begin();
