@@ -1,7 +1,8 @@
 //! Names of what the program says about itself: the targets of `tracing` events, and the page of all events.
 //!
 //! Payloads and arguments are never recorded; identifiers are fields, never parts of a name. Counters are read through the API: ports
-//! (`Runtime::ports`), losses (`Runtime::losses`, `Session::losses`), undelivered emissions (`Session::undelivered`), supervision (`Runtime::status`).
+//! (`Runtime::ports`), losses (`Runtime::losses`, `Session::losses`), undelivered emissions (`Session::undelivered`), dispatchers
+//! (`Dispatcher::counts`, `Dispatcher::discarding`), supervision (`Runtime::status`).
 //!
 //! | target                     | level | event                                                              | fields                                  |
 //! |----------------------------|-------|--------------------------------------------------------------------|-----------------------------------------|
@@ -17,6 +18,9 @@
 //! | `tipstaff::interception`   | warn  | an interceptor panicked while its future was dropped               |                                         |
 //! | `tipstaff::dispatch`       | warn  | a subscriber failed; others are not touched                        | `registration`, `code`                  |
 //! | `tipstaff::dispatch`       | warn  | a condition failed; its subscriber was not called                  | `registration`, `code`                  |
+//! | `tipstaff::dispatch`       | warn  | a subscriber failed beside a refusal of the store, which is raised instead | `registration`, `code`          |
+//! | `tipstaff::dispatch`       | warn  | the budget of an emission was spent, where its profile logs that   |                                         |
+//! | `tipstaff::dispatch`       | info  | a returned awaitable was discarded or dropped unawaited            | `registration`                          |
 //! | `tipstaff::observation`    | debug | a session's observer was not stopped in time                       | `error`                                 |
 //! | `tipstaff::journal`        | warn  | a fact is lost                                                     | `session`, `kind`, `reason`             |
 //! | `tipstaff::journal`        | warn  | a group was not committed and is written once more                 | `error`                                 |

@@ -28,6 +28,10 @@
 //! | facts that an observing actor holds   | 1024           |
 //! | teardown of a service call            | 5 s, and 1 s to stop |
 //! | teardown of a launch                  | 10 s, and 2 s to stop |
+//! | emissions inside one another          | 32             |
+//! | threads of a dispatcher for handlers that block | 40   |
+//! | budget of terminal callbacks          | 10 s           |
+//! | grace of a cancelled handler (compatibility profiles) | 1 s |
 //! | group commit                          | 1024 facts or 1 MiB |
 //! | quiet of the writer (idle poll)       | 500 ms, one wake-up |
 

@@ -3,10 +3,12 @@
 //! A handler that emits on its own dispatcher and awaits the report holds its emission while it waits. The kernel needs no place for the inner emission, so
 //! that nothing can lock up; what is bounded is the depth, so that a handler which answers a fact with a fact cannot go on for ever.
 
-use super::dispatcher::Resources;
+use super::snapshot::Resources;
 
 /// Emissions of one dispatcher that may stand inside one another: handlers that emit and await the report (F-14).
-pub const MAX_DEPTH: usize = 64;
+///
+/// They stand on one stack. Unoptimised, one of them takes up to 30 KiB of it, so that this many leave half of a worker's 2 MiB to the handlers.
+pub const MAX_DEPTH: usize = 32;
 
 tokio::task_local! {
     /// The emissions whose handlers run now, innermost last: the dispatcher by its address, and how deep.
@@ -34,8 +36,8 @@ impl Standing {
         Some(self)
     }
 
-    pub(super) async fn scope<T>(self, run: impl Future<Output = T>) -> T {
-        WITHIN.scope(self.0, run).await
+    pub(super) fn scope<T>(self, run: impl Future<Output = T>) -> impl Future<Output = T> {
+        WITHIN.scope(self.0, run)
     }
 
     pub(super) fn sync_scope<T>(self, run: impl FnOnce() -> T) -> T {

@@ -8,12 +8,12 @@ use futures::FutureExt as _;
 use tokio::sync::watch;
 
 use super::depth::{MAX_DEPTH, Standing};
-use super::dispatcher::Snapshot;
 use super::lane::Places;
 use super::quick;
 use super::raised::{DispatchError, Refusal};
 use super::report::DispatchReport;
 use super::run::{Job, run};
+use super::snapshot::Snapshot;
 use crate::clock::Deadline;
 
 /// An admitted emission. Awaiting it runs it.
@@ -70,7 +70,8 @@ impl<F: Send + Sync + 'static, V: Send + 'static> Emit<F, V> {
         // From the value before the first cancellation: one that came before the emission began counts.
         let cancels = cancels.map(|cancels| Cancels { seen: 0, told: cancels.subscribe(), _handle: cancels });
         let job = Job { snapshot: snapshot.clone(), fact, cap, cancels, places, synchronous: false };
-        standing.scope(run(job)).await
+        // Boxed: emissions stand inside one another on one stack (F-14), and the general way's future is large.
+        standing.scope(Box::pin(run(job))).await
     }
 }
 

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use super::context::HandlerContext;
 use super::counts::{Counters, count};
 use super::depth::Standing;
-use super::dispatcher::{Entry, Snapshot};
 use super::handler::{HandlerError, HandlerResult, PANIC_CODE, Returned, ReturnedFuture};
 use super::offload::Saturated;
+use super::snapshot::{Entry, Snapshot};
 
 /// One handler in flight.
 pub(super) struct Flight<V> {
@@ -29,7 +29,7 @@ pub(super) enum Work<V> {
 
 impl<V: Send + 'static> Work<V> {
     /// The handler to its end, also where a thread returned a future.
-    pub(super) async fn to_its_end(self) -> HandlerResult<V> {
+    pub(super) async fn finish(self) -> HandlerResult<V> {
         match self {
             Self::Body(body) => body.await,
             Self::Thread(thread) => match thread.await? {

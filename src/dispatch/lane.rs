@@ -20,9 +20,9 @@ use tokio::time::timeout;
 
 use super::background::Ended;
 use super::counts::{Counters, count};
-use super::dispatcher::{Entry, Resources, Snapshot};
 use super::handler::{HandlerError, Returned, ReturnedFuture};
 use super::report::{NotStarted, warn_isolated};
+use super::snapshot::{Entry, Resources, Snapshot};
 use super::subscriber::{OrderedQueue, QueueOverflow};
 
 pub(super) struct Lane<F> {
@@ -32,7 +32,7 @@ pub(super) struct Lane<F> {
 }
 
 struct State<F> {
-    places: VecDeque<Arc<Mutex<Place<F>>>>,
+    places: VecDeque<SharedPlace<F>>,
     /// Whether somebody calls the handler for those in front.
     served: bool,
 }
@@ -47,7 +47,7 @@ enum Place<F> {
 }
 
 impl<F: Send + Sync + 'static> Lane<F> {
-    fn reserve(&self) -> Option<Arc<Mutex<Place<F>>>> {
+    fn reserve(&self) -> Option<SharedPlace<F>> {
         let place = Arc::new(Mutex::new(Place::Reserved));
         let mut given_up = None;
         {
@@ -93,11 +93,14 @@ impl<F> Lane<F> {
     }
 }
 
+/// A place, as its emission and its queue hold it.
+type SharedPlace<F> = Arc<Mutex<Place<F>>>;
+
 /// The places that one emission has in the queues of a snapshot. What is not filled is void when this is dropped.
 pub(super) struct Places<F: Send + Sync + 'static, V: Send + 'static> {
     snapshot: Snapshot<F, V>,
     /// By position in the snapshot; `None` where the queue was full.
-    reserved: Vec<(usize, Option<Arc<Mutex<Place<F>>>>)>,
+    reserved: Vec<(usize, Option<SharedPlace<F>>)>,
 }
 
 impl<F: Send + Sync + 'static, V: Send + 'static> Places<F, V> {

@@ -104,9 +104,7 @@ impl Rules {
         let effect = self.on_failure();
         match self.stage.failure {
             Failure::Isolate => Meaning { outcome: Outcome::Isolated(failure), effect, keep: Keep::Reported },
-            Failure::Collect | Failure::Propagate => {
-                Meaning { outcome: Outcome::Failed(failure), effect, keep: Keep::Surfaced }
-            }
+            Failure::Collect | Failure::Propagate => Meaning { outcome: Outcome::Failed(failure), effect, keep: Keep::Surfaced },
         }
     }
 

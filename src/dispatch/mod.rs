@@ -23,11 +23,13 @@
 //! Under `panic = "abort"` a panicking handler ends the process. An inline handler that blocks holds its emission and its thread, and no
 //! deadline can end it (F-17).
 
+mod ask;
 mod background;
 mod context;
 mod counts;
 mod depth;
 mod dispatcher;
+mod drive;
 mod emit;
 mod error;
 mod flight;
@@ -38,14 +40,16 @@ mod offload;
 mod policy;
 pub mod profile;
 mod quick;
+mod raised;
 #[cfg(test)]
 mod random;
-mod raised;
 mod report;
 mod run;
+mod snapshot;
 mod stage;
 mod subscriber;
 mod surface;
+mod turn;
 mod validate;
 mod value;
 mod waiters;
@@ -53,7 +57,7 @@ mod waiters;
 pub use context::{CancellationToken, CancelledBy, HandlerContext};
 pub use counts::DispatcherCounts;
 pub use depth::MAX_DEPTH;
-pub use dispatcher::{DiscardingRegistration, Dispatcher, MAX_REGISTRATIONS, OFFLOAD_THREADS, Registration, Snapshot};
+pub use dispatcher::{DiscardingRegistration, Dispatcher, MAX_REGISTRATIONS, OFFLOAD_THREADS, Registration};
 pub use emit::{EmissionHandle, Emit, SyncSnapshot};
 pub use error::{PolicyError, RegisterError, Rule};
 pub use handler::{
@@ -64,6 +68,7 @@ pub use policy::{DetachBounds, DispatchPolicy, Phase, StagePolicy};
 pub use raised::{Cause, DispatchError, Member, MemberEnd, Raised, RaisedError, Refusal};
 pub use report::{DispatchReport, JournalState, NotStarted, Outcome, ReportEntry, Stage};
 pub use run::GRACE;
+pub use snapshot::Snapshot;
 pub use subscriber::{OrderedQueue, QueueOverflow, Subscriber};
 pub use value::{
     Completion, Concurrency, Conduct, DeadlineDisposition, ErrorSurface, Failure, HandlerCancellation, HandlerClassification,

@@ -141,7 +141,13 @@ mod tests {
         release.send(()).unwrap();
         // Both threads become idle in their own time; one of them then runs this.
         let (done, told) = sync_channel(1);
-        while pool.run(Box::new({ let done = done.clone(); move || done.send(std::thread::current().id()).unwrap() })).is_err() {
+        while pool
+            .run(Box::new({
+                let done = done.clone();
+                move || done.send(std::thread::current().id()).unwrap()
+            }))
+            .is_err()
+        {
             std::thread::yield_now();
         }
         told.recv_timeout(SOON).unwrap();
@@ -154,7 +160,13 @@ mod tests {
         let pool = pool(1);
         pool.run(Box::new(|| panic!("in a job"))).unwrap();
         let (done, told) = sync_channel(1);
-        while pool.run(Box::new({ let done = done.clone(); move || done.send(()).unwrap() })).is_err() {
+        while pool
+            .run(Box::new({
+                let done = done.clone();
+                move || done.send(()).unwrap()
+            }))
+            .is_err()
+        {
             std::thread::yield_now();
         }
         told.recv_timeout(SOON).unwrap();

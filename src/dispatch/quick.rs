@@ -29,10 +29,10 @@ use std::time::Duration;
 use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep_until};
 
-use super::dispatcher::{Entry, Snapshot};
 use super::handler::{Declared, Handler, HandlerError, HandlerResult, Returned, ReturnedFuture, contained, returned_awaitable};
 use super::policy::{DispatchPolicy, StagePolicy};
 use super::report::{DispatchReport, Ends, Outcome, Run, Runs, Unusual};
+use super::snapshot::{Entry, Snapshot};
 use super::value::{
     Completion, Concurrency, Conduct, DeadlineDisposition, ErrorSurface, Failure, HandlerCancellation, HandlerClassification,
     PredicateFailure, ReturnedAwaitable, SyncHandlers,

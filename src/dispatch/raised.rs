@@ -52,7 +52,9 @@ pub enum Refusal {
     #[error("the snapshot is of another build of the dispatcher's policy: call `preflight_sync` again")]
     OtherPolicyBuild,
     /// The handler that emits stands inside as many emissions of its own dispatcher as may stand inside one another (F-14).
-    #[error("{limit} emissions of the dispatcher stand inside one another: emit from a task of its own instead of from a handler")]
+    #[error(
+        "{limit} emissions of the dispatcher stand inside one another: emit from a task of its own instead of from a handler"
+    )]
     TooDeep {
         /// How many may.
         limit: usize,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tokio::time::{sleep, timeout};
 
 use super::policy::Phase;
@@ -29,7 +29,8 @@ enum Ends {
     Hangs,
 }
 
-const ENDS: &[Ends] = &[Ends::Returns, Ends::Returns, Ends::Fails, Ends::Cancels, Ends::Fatal, Ends::Refused, Ends::Panics, Ends::Hangs];
+const ENDS: &[Ends] =
+    &[Ends::Returns, Ends::Returns, Ends::Fails, Ends::Cancels, Ends::Fatal, Ends::Refused, Ends::Panics, Ends::Hangs];
 
 /// What a condition says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,6 +285,12 @@ fn holds(report: &DispatchReport<u32>, expected: &Expected) {
     assert!(serde_json::to_value(report).is_ok());
 }
 
+/// The same cases in every run.
+fn runner(cases: u32) -> TestRunner {
+    let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    TestRunner::new_with_rng(Config { cases, failure_persistence: None, ..Config::default() }, random)
+}
+
 fn paused() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
 }
@@ -295,7 +302,7 @@ fn any_policy_is_refused_or_its_emission_ends_with_a_whole_report() {
     let runtime = paused();
     let (accepted, refused) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
     let inputs = (any_phases(), one(Conduct::ALL), prop::collection::vec(any_script(), 0..8), prop::option::of(0u64..4_000));
-    let mut runner = TestRunner::new(Config { cases: 1024, failure_persistence: None, ..Config::default() });
+    let mut runner = runner(1024);
     let ran = runner.run(&inputs, |(phases, conduct, scripts, cancel)| {
         match DispatchPolicy::of(phases.into(), conduct) {
             Err(error) => {
@@ -318,7 +325,7 @@ fn any_policy_is_refused_or_its_emission_ends_with_a_whole_report() {
 #[test]
 fn the_quick_way_agrees_with_the_general_way() {
     let runtime = paused();
-    let mut runner = TestRunner::new(Config { cases: 256, failure_persistence: None, ..Config::default() });
+    let mut runner = runner(256);
     let ran = runner.run(&prop::collection::vec(any_script(), 0..40), |scripts| {
         let dispatcher = Dispatcher::<u32, u32>::observation();
         for (at, script) in scripts.into_iter().enumerate() {

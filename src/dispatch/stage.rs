@@ -76,12 +76,12 @@ impl<V> Running<V> {
         }
     }
 
-    /// Whether nothing more is begun.
+    /// Whether nothing more is begun. The handlers of a concurrent stage are all begun before the first failure is acted on.
     pub(super) fn is_over(&mut self) -> bool {
         if self.limit.is_some_and(|limit| Instant::now() >= limit) {
             self.expired = true;
         }
-        self.expired || self.emitter_cancelled || self.effect == Effect::End
+        self.expired || self.emitter_cancelled || (self.rules.sequential && self.effect == Effect::End)
     }
 
     /// When waiting is over: the end of the grace, or of the budget.

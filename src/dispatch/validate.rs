@@ -521,9 +521,8 @@ pub(super) mod tests {
         let deadline = prop::option::of((budget, one(DeadlineDisposition::ALL)));
         let stages = (any_stage(), prop::option::of(any_stage()), deadline, one(PredicateFailure::ALL));
         let filter_failure = prop::option::weighted(0.2, one(PredicateFailure::ALL));
-        let random = (one(Selector::ALL), values, stages, filter_failure).prop_map(|(selector, values, stages, filter_failure)| {
-            Phase { selector, filter_failure, ..phase(values, stages) }
-        });
+        let random = (one(Selector::ALL), values, stages, filter_failure)
+            .prop_map(|(selector, values, stages, filter_failure)| Phase { selector, filter_failure, ..phase(values, stages) });
         prop_oneof![3 => random, 1 => prop::sample::select(named_profiles().map(|(_, phase)| phase).to_vec())]
     }
 

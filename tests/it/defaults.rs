@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tipstaff::OwnerBounds;
 use tipstaff::clock::Clock as _;
-use tipstaff::dispatch::profile::OBSERVATION_BUDGET;
+use tipstaff::dispatch::profile::{OBSERVATION_BUDGET, TERMINAL_BUDGET};
+use tipstaff::dispatch::{GRACE, MAX_DEPTH, OFFLOAD_THREADS};
 use tipstaff::operation::harness::ProviderHarness;
 use tipstaff::operation::service::ServiceCall;
 use tipstaff::operation::{DEFAULT_RULING_BUDGET, TeardownBudget, TearsDown as _};
@@ -37,6 +38,10 @@ fn the_table_of_defaults_is_true() {
     let teardown = |budget: TeardownBudget| format!("{} s, and {} s to stop", budget.bound.as_secs(), budget.grace.as_secs());
     assert_eq!(value("teardown of a service call"), teardown(ServiceCall::TEARDOWN));
     assert_eq!(value("teardown of a launch"), teardown(ProviderHarness::TEARDOWN));
+    assert_eq!(value("emissions inside one another"), MAX_DEPTH.to_string());
+    assert_eq!(value("threads of a dispatcher for handlers that block"), OFFLOAD_THREADS.to_string());
+    assert_eq!(value("budget of terminal callbacks"), format!("{} s", TERMINAL_BUDGET.as_secs()));
+    assert_eq!(value("grace of a cancelled handler"), format!("{} s", GRACE.as_secs()));
     let role = |name: &str| tree.lines().find(|line| line.starts_with("//! |") && line.contains(name)).unwrap_or_default();
     assert!(role("action executor").contains(&format!("{} proposals", bounds.waiting)));
 }

@@ -17,6 +17,8 @@ mod digest;
 #[cfg(test)]
 mod dispatch;
 #[cfg(test)]
+mod dispatch_policies;
+#[cfg(test)]
 mod dispatchers;
 #[cfg(test)]
 mod gate_arms;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::scenario::{EventOrder, Observed, Scenario};
+use serde_json::{Value, json};
+
+use super::scenario::{By, EventOrder, Observed, Outcome, Scenario};
 
 /// How a trace differs from the recorded one; nothing: it does not.
 pub(super) fn differences(scenario: &Scenario, expected: &Observed, ours: &Observed) -> Vec<String> {
@@ -11,12 +13,30 @@ pub(super) fn differences(scenario: &Scenario, expected: &Observed, ours: &Obser
         EventOrder::Partial => by_who(&expected.events, &ours.events),
     };
     found.extend(misplaced(&scenario.must_precede, &ours.events));
-    found.extend(differs("outcome", &expected.outcome, &ours.outcome));
+    found.extend(differs("outcome", &whose(&expected.outcome), &whose(&ours.outcome)));
     found.extend(differs("never_awaited", &expected.never_awaited, &ours.never_awaited));
     found.extend(differs("not_run", &expected.not_run, &ours.not_run));
     found.extend(differs("logs", &total(expected), &total(ours)));
     found.extend(differs("extra", &expected.extra, &ours.extra));
     found
+}
+
+/// An outcome in which a returned cancellation says no more than whose it was: its handler's, the emitter's, or another's.
+fn whose(outcome: &Outcome) -> Outcome {
+    fn narrowed(value: &Value) -> Value {
+        match value {
+            Value::Array(items) => items.iter().map(narrowed).collect(),
+            Value::Object(members) => match members.get("$cancelled").and_then(Value::as_str) {
+                Some(by) => json!({"$cancelled": By::from(by.to_owned())}),
+                None => value.clone(),
+            },
+            plain => plain.clone(),
+        }
+    }
+    match outcome {
+        Outcome::Returned { value } => Outcome::Returned { value: narrowed(value) },
+        other => other.clone(),
+    }
 }
 
 /// Levels are the original's: the totals are compared.
