@@ -7,6 +7,12 @@
 //! | target                     | level | event                                                              | fields                                  |
 //! |----------------------------|-------|--------------------------------------------------------------------|-----------------------------------------|
 //! | `tipstaff::operation`      | error | a second end of one attempt was refused (I-19)                     | `refused`                               |
+//! | `tipstaff::operation`      | warn  | a teardown did not finish (I-4)                                    | `ending`, `end`                         |
+//! | `tipstaff::operation`      | warn  | the source of a stream panicked while it was dropped               | `panic`                                 |
+//! | `tipstaff::compat`         | error | a handler of an observational hook point failed                    | `point`, `hook`, `code`                 |
+//! | `tipstaff::compat`         | warn  | a hook of a stream or of a chunk did not return; the data stands   | `hook`, `error`                         |
+//! | `tipstaff::authorization`  | error | a proposal's task, or what was left of an attempt, broke off       | `owner`, `error`                        |
+//! | `tipstaff::authorization`  | debug | an owner was not stopped in time                                   | `error`                                 |
 //! | `tipstaff::authorization`  | trace | a permit was completed                                             | `owner`, `attempt`, `status`            |
 //! | `tipstaff::interception`   | warn  | an interceptor failed and its stage isolates that (I-3)            | `plan`, `stage`, `registration`, `reason` |
 //! | `tipstaff::interception`   | warn  | an interceptor panicked while its future was dropped               |                                         |
@@ -34,6 +40,8 @@
 
 /// Operations and their status.
 pub const OPERATION: &str = "tipstaff::operation";
+/// Hooks of the original system (feature `compat`).
+pub const COMPAT: &str = "tipstaff::compat";
 /// The authorization actors.
 pub const AUTHORIZATION: &str = "tipstaff::authorization";
 /// The interception kernel.

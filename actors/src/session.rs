@@ -3,15 +3,16 @@
 use std::fmt;
 use std::future::Future;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use ractor::{ActorRef, Message};
 use tipstaff_core::clock::{Deadline, Timestamp};
 use tipstaff_core::dispatch::{
     DispatchError, DispatchReport, Dispatcher, JournalState, Refusal, RegisterError, Registration, Subscriber,
 };
 use tipstaff_core::id::SessionId;
-use tipstaff_core::observation::{LossCounts, Recent, RecentFacts};
+use tipstaff_core::observation::{LiveStream, LossCounts, Recent, RecentFacts, live_stream};
 use tipstaff_core::operation::{
     ActionExecutor, Answer, AuditMode, Granted, IntoPerformance, Operation, Permit, Proposed, ToolCall, Unrecorded, perform,
 };
@@ -21,7 +22,9 @@ use tokio::time::timeout_at;
 
 use crate::authorization::CompletionTicket;
 use crate::journal::{Confirm, Request};
-use crate::observation::{Admission, AdmissionParts, Admitted, Emission, Here, SessionAudit, Wants, deliver};
+use crate::observation::{
+    ActorFeed, Admission, AdmissionParts, Admitted, Emission, Here, Observed, SessionAudit, Wants, deliver,
+};
 use crate::port::{Mailbox, Reservation};
 use crate::runtime::{Runtime, RuntimeError};
 use crate::supervision::ChildId;
@@ -29,6 +32,9 @@ use crate::tree;
 
 /// How long an emission may wait for its own report beyond the policy's deadline.
 const REPORT: Duration = Duration::from_secs(35);
+
+/// Facts that an observing actor may hold at the same time, where nothing else is said.
+pub const ACTOR_BOUND: NonZeroUsize = NonZeroUsize::new(1024).expect("the literal is not zero");
 
 /// A tool call that is on record; nobody has been asked yet.
 pub type ProposedCall = Proposed<ActionExecutor, SessionAudit>;
@@ -48,6 +54,8 @@ struct Inner {
     mailbox: Arc<Mailbox<Emission>>,
     /// What the session had lost when it ended.
     final_losses: OnceLock<LossCounts>,
+    /// Live streams, which end with the session. Held for a push or a take.
+    live: Mutex<Vec<Registration>>,
 }
 
 /// Describes a session before it is opened. The order in which its subscriptions are declared means nothing for the audit: the journal is fed before
@@ -130,6 +138,7 @@ impl SessionBuilder {
             observer: child,
             mailbox,
             final_losses: OnceLock::new(),
+            live: Mutex::default(),
         }));
         match runtime.register_session(id, &session) {
             Ok(()) => Ok(session),
@@ -185,8 +194,77 @@ impl Session {
         self.0.admission.parts().dispatcher.register(subscriber)
     }
 
+    /// Registers a live stream of at most `capacity` unread facts: bounded, lossy, and it tells its reader how many it missed. No emitter waits for it.
+    ///
+    /// The stream ends with its registration or with the session, after what is unread has been read.
+    ///
+    /// # Errors
+    /// As [`Self::observe`].
+    pub fn observe_live(
+        &self,
+        name: impl Into<Arc<str>>,
+        capacity: NonZeroUsize,
+    ) -> Result<(Registration, LiveStream), RegisterError> {
+        let (feed, stream) = live_stream(capacity);
+        let registration = self.observe(feed.subscriber(name))?;
+        self.live().push(registration.clone());
+        Ok((registration, stream))
+    }
+
+    /// Registers a user's actor: facts come as its own message, at most [`ACTOR_BOUND`] that it has not let go of. What comes beyond them is dropped, and
+    /// the next one says how many before it. No emitter waits for the actor.
+    ///
+    /// For another bound, or for some facts only, register the subscriber of an [`ActorFeed`].
+    ///
+    /// # Errors
+    /// As [`Self::observe`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tipstaff::Runtime;
+    /// use tipstaff::observation::Observed;
+    /// use tipstaff::signal::LifecycleKind;
+    ///
+    /// struct Board(tokio::sync::mpsc::Sender<String>);
+    ///
+    /// #[ractor::actor(message = Observed, state = ())]
+    /// impl Board {
+    ///     async fn pre_start(&self, _: ractor::ActorRef<Observed>, _: ()) -> Result<(), ractor::ActorProcessingErr> {
+    ///         Ok(())
+    ///     }
+    ///
+    ///     async fn handle(&self, _: ractor::ActorRef<Observed>, seen: Observed, _: &mut ()) -> Result<(), ractor::ActorProcessingErr> {
+    ///         Ok(self.0.send(format!("{} after {} missed", seen.kind(), seen.missed())).await?)
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder().spawn().await?;
+    /// let session = runtime.own_session().await?;
+    /// let (lines, mut shown) = tokio::sync::mpsc::channel(8);
+    /// let (board, _task) = ractor::Actor::spawn(None, Board(lines), ()).await?;
+    ///
+    /// let (_registered, feed) = session.observe_actor("board", board)?;
+    /// session.emit(session.signal(LifecycleKind::RunStarted).build()).await?;
+    ///
+    /// assert_eq!(shown.recv().await.as_deref(), Some("run_started after 0 missed"));
+    /// assert_eq!(feed.missed(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn observe_actor<M: Message + From<Observed>>(
+        &self,
+        name: impl Into<Arc<str>>,
+        actor: ActorRef<M>,
+    ) -> Result<(Registration, ActorFeed<M>), RegisterError> {
+        let feed = ActorFeed::new(actor, ACTOR_BOUND);
+        Ok((self.observe(feed.subscriber(name))?, feed))
+    }
+
     /// Ends a registration. `false`: it had ended, or is another session's. An emission under way keeps its snapshot.
     pub fn unobserve(&self, registration: &Registration) -> bool {
+        self.live().retain(|live| live != registration);
         self.0.admission.parts().dispatcher.unregister(registration)
     }
 
@@ -241,6 +319,14 @@ impl Session {
         self.check(&fact)?;
         let Admitted { journal, late } = self.0.admission.admit(fact, None, Wants::default());
         if late { Err(EmitError::SessionEnded) } else { Ok(journal) }
+    }
+
+    /// As [`Self::submit`], for an emitter that shows the fact to others as well: the fact as it may be shown, or `None` where nobody may see it any more.
+    #[cfg(feature = "compat")]
+    pub(crate) fn record(&self, fact: Signal) -> Option<Arc<Signal>> {
+        self.check(&fact).ok()?;
+        let (fact, admitted) = self.0.admission.admit_shared(fact);
+        (!admitted.late).then_some(fact)
     }
 
     /// As [`Self::submit`], but waits for room in a required journal first: for a source that can be slowed down.
@@ -340,6 +426,10 @@ impl Session {
     pub async fn end(&self, deadline: Deadline) {
         self.0.admission.end();
         self.stop_observer(deadline).await;
+        let live = std::mem::take(&mut *self.live());
+        for registration in &live {
+            self.unobserve(registration);
+        }
         self.0.admission.parts().dispatcher.stop(deadline).await;
         let ledger = self.0.runtime.ledger();
         // Kept for this handle's readers: the ledger forgets a session that has ended once its gaps are written.
@@ -347,6 +437,10 @@ impl Session {
             ledger.end_session(self.id());
         }
         self.0.runtime.forget_session(self);
+    }
+
+    fn live(&self) -> MutexGuard<'_, Vec<Registration>> {
+        self.0.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn stop_observer(&self, deadline: Deadline) {

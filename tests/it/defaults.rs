@@ -10,7 +10,9 @@ use tipstaff::OwnerBounds;
 use tipstaff::clock::Clock as _;
 use tipstaff::dispatch::profile::{OBSERVATION_BUDGET, TERMINAL_BUDGET};
 use tipstaff::dispatch::{GRACE, MAX_DEPTH, OFFLOAD_THREADS};
-use tipstaff::operation::DEFAULT_RULING_BUDGET;
+use tipstaff::operation::harness::ProviderHarness;
+use tipstaff::operation::service::ServiceCall;
+use tipstaff::operation::{DEFAULT_RULING_BUDGET, TeardownBudget, TearsDown as _};
 use tipstaff::state::{Here, MemoryStore, SqliteOptions, SqliteStore, Store};
 use tipstaff::testing::ManualClock;
 
@@ -32,6 +34,10 @@ fn the_table_of_defaults_is_true() {
     assert_eq!(value("proposals decided at the same time"), bounds.deciding.to_string());
     assert_eq!(value("open permits"), bounds.permits.to_string());
     assert_eq!(value("deadline of an emission"), format!("{} s", OBSERVATION_BUDGET.as_secs()));
+    assert_eq!(value("facts that an observing actor holds"), tipstaff::ACTOR_BOUND.to_string());
+    let teardown = |budget: TeardownBudget| format!("{} s, and {} s to stop", budget.bound.as_secs(), budget.grace.as_secs());
+    assert_eq!(value("teardown of a service call"), teardown(ServiceCall::TEARDOWN));
+    assert_eq!(value("teardown of a launch"), teardown(ProviderHarness::TEARDOWN));
     assert_eq!(value("emissions inside one another"), MAX_DEPTH.to_string());
     assert_eq!(value("threads of a dispatcher for handlers that block"), OFFLOAD_THREADS.to_string());
     assert_eq!(value("budget of terminal callbacks"), format!("{} s", TERMINAL_BUDGET.as_secs()));

@@ -97,8 +97,26 @@ impl Admission {
     /// # Ordering
     /// The journal's order of a session is the order in which its emitters pass here, and the order in which the observer begins them.
     pub(crate) fn admit(&self, fact: Signal, place: Option<&mut Reservation<Request>>, wants: Wants) -> Admitted {
-        let Wants { confirm, report } = wants;
         let (fact, snapshot) = self.entering(fact);
+        self.admit_entered(fact, &snapshot, place, wants)
+    }
+
+    /// As [`Self::admit`], for an emitter that shows the fact to others than the session's own subscribers as well: the fact as it may be shown.
+    #[cfg(feature = "compat")]
+    pub(crate) fn admit_shared(&self, fact: Signal) -> (Arc<Signal>, Admitted) {
+        let (fact, snapshot) = self.entering(fact);
+        let admitted = self.admit_entered(Arc::clone(&fact), &snapshot, None, Wants::default());
+        (fact, admitted)
+    }
+
+    fn admit_entered(
+        &self,
+        fact: Arc<Signal>,
+        snapshot: &Snapshot<Signal>,
+        place: Option<&mut Reservation<Request>>,
+        wants: Wants,
+    ) -> Admitted {
+        let Wants { confirm, report } = wants;
         let _order = self.order();
         let admitted = self.record(&fact, place, confirm);
         if admitted.late || (snapshot.is_empty() && report.is_none()) {
