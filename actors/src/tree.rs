@@ -29,6 +29,7 @@
 //! | teardown of a launch                  | 10 s, and 2 s to stop |
 //! | group commit                          | 1024 facts or 1 MiB |
 //! | quiet of the writer (idle poll)       | 500 ms, one wake-up |
+//! | a new writer's wait for the last one  | 20 s           |
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
