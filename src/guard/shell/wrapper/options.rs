@@ -300,7 +300,8 @@ pub(super) fn part(field: &Field, from: usize, to: usize, open: Open) -> Field {
 
 /// Another text in the place of a field's.
 pub(super) fn made(field: &Field, text: String, open: Open, exact: Option<usize>) -> Field {
-    Field { text, open, span: field.span.clone(), exact, from: field.from.clone() }
+    let tail = if open == Open::One { field.tail.clone() } else { String::new() };
+    Field { text, open, tail, exact, ..field.clone() }
 }
 
 /// A word that stands nowhere in the text, in the place of another.
