@@ -20,7 +20,7 @@ use tipstaff_core::telemetry;
 
 use crate::authorization::{OpenPermit, OpenPermits, Rulings};
 use crate::crash::Doors;
-use crate::journal::{Health, Journal, Left, WriterArguments};
+use crate::journal::{GapsInHand, Health, Journal, Left, Turns, WriterArguments};
 use crate::observation::OpenAttempts;
 use crate::owners::OwnerHandle;
 use crate::port::PortMetrics;
@@ -226,6 +226,8 @@ fn open_journal(
         health: health.clone(),
         ledger: ledger.clone(),
         left: Left::default(),
+        gaps: GapsInHand::default(),
+        turns: Turns::default(),
         doors,
     };
     Ok((Journal::new(port, health, ledger, store, reader), tree::state_writer(arguments)))

@@ -34,6 +34,7 @@
 //! | grace of a cancelled handler (compatibility profiles) | 1 s |
 //! | group commit                          | 1024 facts or 1 MiB |
 //! | quiet of the writer (idle poll)       | 500 ms, one wake-up |
+//! | a new writer's wait for the last one  | 20 s           |
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -18,6 +18,7 @@
 //! A declared sync handler runs on the task of its emission, not on a worker thread: one that blocks holds that thread, and no deadline can end it.
 
 mod edge;
+mod event;
 mod hook;
 mod points;
 mod policy;
@@ -26,14 +27,12 @@ mod service;
 mod stream;
 
 pub use edge::CancelHandle;
+pub use event::{HookEvent, HookResponse, HookStatus, HookedAnswer, HookedEnd};
 pub use hook::{Hook, HookCanceller, HookError, HookReturn, HookReturned};
 pub use points::{HookEmission, HookEmitted, HookEnd, HookPoints, HookRegistered, Isolated};
 pub use policy::{HookFailure, HookPolicy, StopMeans};
 pub use run::GRACE;
-pub use service::{
-    DEFAULT_HOOK_DEADLINE, HookEvent, HookResponse, HookStatus, HookedAnswer, HookedCall, HookedEnd, HookedEvent, HookedRequest,
-    ServiceHook, ServiceHooks,
-};
+pub use service::{DEFAULT_HOOK_DEADLINE, HookedCall, HookedEvent, HookedRequest, ServiceHook, ServiceHooks};
 pub use stream::{HookedChunks, HookedStream};
 
 pub use crate::signal::legacy::{HookPoint, HookRecord};

@@ -17,9 +17,10 @@ use std::sync::Arc;
 use futures::future::{Either, select};
 use serde_json::Value;
 
+use super::event::{HookedAnswer, HookedEnd};
 use super::hook::{HookCanceller, HookError};
 use super::run::{By, Ran};
-use super::service::{HookedAnswer, HookedCall, HookedEnd, HookedEvent, Run, ServiceHook};
+use super::service::{HookedCall, HookedEvent, Run, ServiceHook};
 use crate::cancel::Cancellation;
 use crate::operation::{Audit, ChunkSource, ChunkStream, CompletionPlace, Failure, Permit, StreamState};
 use crate::telemetry;

@@ -379,65 +379,20 @@ pub(super) const GIT_BEYOND: &[(&str, &str)] = &[
     ("clone", "-u"),
 ];
 
-/// Programs that take their words, their input or a file as commands of a shell (the shells first of all), and commands of the shell that
-/// change what later words mean. What they run is not the line's literal text.
+/// Shells whose text is not read, and commands of other shells that change what words mean.
 pub(super) const OPAQUE: &[&str] = &[
-    ".",
-    "alias",
-    "ash",
-    "at",
     "autoload",
-    "bash",
-    "batch",
-    "bind",
-    "builtin",
     "cmd",
-    "compgen",
-    "complete",
-    "crontab",
     "csh",
-    "dash",
-    "declare",
     "elvish",
     "emulate",
-    "enable",
-    "entr",
-    "eval",
-    "exec",
-    "export",
-    "fc",
     "fish",
-    "hash",
-    "ksh",
-    "ksh93",
-    "let",
-    "local",
-    "mapfile",
-    "mksh",
     "nu",
-    "parallel",
     "powershell",
     "pwsh",
-    "rbash",
-    "read",
-    "readarray",
-    "readonly",
-    "script",
-    "sh",
-    "shopt",
-    "source",
-    "ssh",
-    "su",
     "tcsh",
-    "trap",
-    "typeset",
-    "unset",
-    "watch",
-    "xargs",
     "xonsh",
-    "yash",
     "zmodload",
-    "zsh",
 ];
 
 /// Programs that run text or input, by which another program may reach a guarded one without naming it.
@@ -467,6 +422,13 @@ pub(super) const RUNNERS: &[&str] = &[
     "zsh",
 ];
 
+/// The shells whose program text is read.
+pub(super) const SHELLS: &[&str] = &["bash", "dash", "ksh", "sh", "zsh"];
+
+/// Programs that run the text of another language, of their words or their input, without the number of their version.
+pub(super) const INTERPRETERS: &[&str] =
+    &["Rscript", "bun", "deno", "julia", "lua", "node", "osascript", "perl", "php", "pypy", "python", "ruby", "tclsh"];
+
 /// The folders in which a program of a known name is that program.
 pub(super) const STANDARD_FOLDERS: &[&str] = &["/bin/", "/opt/homebrew/bin/", "/usr/bin/", "/usr/local/bin/"];
 
@@ -474,33 +436,52 @@ pub(super) const STANDARD_FOLDERS: &[&str] = &["/bin/", "/opt/homebrew/bin/", "/
 pub(super) const DATA_ONLY: &[&str] = &[
     ":",
     "[",
+    "alias",
     "basename",
+    "bg",
+    "break",
     "cat",
     "cd",
     "cmp",
     "comm",
+    "continue",
     "cut",
     "date",
+    "declare",
     "df",
     "diff",
     "dirname",
+    "dirs",
+    "disown",
     "du",
     "echo",
     "egrep",
+    "enable",
     "exit",
+    "export",
     "expr",
     "false",
+    "fg",
     "fgrep",
     "file",
     "fold",
     "free",
+    "getopts",
+    "gh",
     "grep",
+    "hash",
     "head",
+    "history",
     "hostname",
     "id",
+    "jobs",
     "jq",
     "kill",
+    "let",
+    "local",
+    "logout",
     "ls",
+    "mapfile",
     "md5sum",
     "mkdir",
     "mktemp",
@@ -514,28 +495,40 @@ pub(super) const DATA_ONLY: &[&str] = &[
     "ps",
     "pushd",
     "pwd",
+    "read",
+    "readarray",
     "readlink",
+    "readonly",
     "realpath",
+    "return",
     "rev",
     "rg",
     "rmdir",
     "seq",
     "set",
     "sha256sum",
+    "shift",
+    "shopt",
     "sleep",
     "sort",
     "stat",
     "strings",
+    "suspend",
     "tac",
     "tail",
     "test",
+    "times",
     "touch",
     "tr",
     "tree",
     "true",
     "type",
+    "typeset",
+    "ulimit",
+    "umask",
     "unalias",
     "uname",
+    "unset",
     "wait",
     "wc",
     "whereis",
@@ -546,6 +539,7 @@ pub(super) const DATA_ONLY: &[&str] = &[
 
 /// Options of the programs in [`DATA_ONLY`] whose value is run, names a file that is written, or is a name that the shell evaluates.
 pub(super) const DATA_BUT: &[(&str, &[&str])] = &[
+    ("gh", &["--shell"]),
     ("printf", &["-v"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("sort", &["--compress-program", "--output", "-o"]),
@@ -558,16 +552,13 @@ pub(super) const DATA_BUT: &[(&str, &[&str])] = &[
 /// Commands among [`DATA_ONLY`] that evaluate a subscript within a word.
 pub(super) const EVALUATES: &[&str] = &["[", "printf", "test"];
 
-/// Commands that change the folder which later relative paths start from.
-pub(super) const CHANGES_FOLDER: &[&str] = &["cd", "chdir", "popd", "pushd"];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_lists_are_sorted() {
-        for list in [GIT_DATA, GIT_OTHER, OPAQUE, RUNNERS, DATA_ONLY] {
+        for list in [GIT_DATA, GIT_OTHER, INTERPRETERS, OPAQUE, RUNNERS, SHELLS, DATA_ONLY] {
             assert!(list.is_sorted_by(|one, next| one < next), "{list:?}");
         }
     }

@@ -20,16 +20,27 @@
 //!
 //! ## What is read, and what is asked about
 //!
-//! A line is read when it is a list or pipeline of simple commands whose words are all literal: unquoted, quoted without expansions, or
-//! escaped. Everything else is `ask`, for every command guard that is for the tool: an expansion, a pattern, a subshell, a loop, a
-//! here-document, a redirection to a file, an assignment, a comment. So is a command that runs its words or its input, where it could run
-//! the guarded program, and an input that holds no command in a known form. A guard never answers `allow` by not understanding.
+//! A line is read as bash reads it: every simple command in lists, pipelines, groups, subshells, functions, loops and branches, in substitutions,
+//! here-documents and here-strings, in the text of `sh -c` and `eval`, in the words of wrappers such as `env`, `sudo`, `xargs` and `find -exec`.
+//! Every branch counts, whatever its condition says. Words are known as far as the line tells them: quotes, codes of characters, braces, and
+//! variables that the line itself assigns. A `cd` in the line moves what relative paths mean.
+//!
+//! What the line does not tell is `ask`, for every command guard that it could concern: a program word that is computed, a text from outside that a
+//! shell would run, an operand that could be anywhere, a program that no table knows and whose words name the guarded one, a change to what names
+//! stand for, and a text that cannot be read, is longer than 64 KiB or deeper than 64 levels. So is an input that holds no command in a known form.
+//! A guard never answers `allow` by not understanding.
 //!
 //! ## What is out of sight
 //!
-//! The contents of scripts, make targets and package scripts that a line names; aliases and functions of the user's own settings; programs
-//! that an interpreter composes from parts; text that a later call types into a program that still runs; files that a command writes (a
-//! path guard looks at the tools that name a path); symbolic links, since paths are judged by their text alone.
+//! A guard reads the line and nothing else. It does not see what a named script, a make target or a package script does, nor what a program that is no
+//! shell makes of its own language: `python -c`, `node -e`, `perl -e`, an editor's macro, a query. It does not know the user's aliases, functions,
+//! start-up files, git aliases and settings, nor variables from outside, so that a plain word is taken for the program of that name. A program
+//! outside the tables that runs a command it got by another way than its words, from a file, a socket or its settings, passes; so does one whose words
+//! name no guarded program, though it would start one. A pattern is not expanded: a file whose name looks like an option becomes one when `*` finds
+//! it. Text that a later call types into a program that still runs, and files that an earlier call wrote, are not followed from call to call. The
+//! reading is bash's; `sh`, `dash`, `zsh` and `ksh` read some texts in another way, and where one is named it is read as bash would. Paths are judged by
+//! their text, so that symbolic links and hard links are not seen, and a path guard looks at the tools that name a path, not at what commands
+//! write. A guard is a rail for an agent that means well; against one that does not, it needs a sandbox below it.
 //!
 //! ## Does `allow` override `deny`?
 //!
@@ -37,6 +48,7 @@
 //! of the call. A file in which a later line silently opens what an earlier one closed would be the alternative.
 
 mod command;
+mod doubt;
 mod error;
 mod file;
 mod grammar;
@@ -47,9 +59,9 @@ mod paths;
 mod policy;
 mod programs;
 mod rule;
+mod shell;
 mod subject;
 mod tools;
-mod words;
 
 pub use error::{PolicyError, PolicyFault};
 pub use interceptor::{ASK, DENY};

@@ -9,9 +9,10 @@
 //! | the word after an option with a value | its value, nothing else                     | an operand; may be a value                |
 //! | `--`                                  | ends the options                            | ends the options                          |
 //! | after `--`, `-`, any other word       | an operand                                  | an operand                                |
+//! | a word that is not known              | may be any option or operand that begins with what is known of it                      |||
 
 use super::grammar::{Options, Program};
-use super::words::Word;
+use super::shell::field::{Field, Open};
 
 /// Whether something holds. Ordered: a conjunction is the least, a disjunction the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,13 +35,14 @@ pub(super) struct Subcommand {
 }
 
 /// Finds the subcommand: the first argument that is no option and no value of one.
-pub(super) fn subcommand(program: Option<&Program>, arguments: &[Word<'_>]) -> Option<Subcommand> {
+pub(super) fn subcommand(program: Option<&Program>, arguments: &[Field]) -> Option<Subcommand> {
     let mut certain = true;
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
-        let text = word.text.as_ref();
-        if !text.starts_with('-') || text == "-" {
-            return Some(Subcommand { at, certain });
+        let text = word.text.as_str();
+        let open = word.open != Open::No;
+        if open || !text.starts_with('-') || text == "-" {
+            return Some(Subcommand { at, certain: certain && !open });
         }
         let valued = program.is_some_and(|program| program.global_valued.contains(&text));
         certain &= valued || text.contains('=') || program.is_some_and(|program| program.global_complete);
@@ -80,19 +82,28 @@ enum Name<'w> {
     Letter { letter: char, certain: bool },
     /// `-xyz` of an unknown program, as written, without its value.
     Single(&'w str),
+    /// A word, of which the beginning is known, that may be an option.
+    Open(&'w str),
 }
 
 /// Sorts the arguments from number `from` on.
-pub(super) fn sort<'w>(options: Option<&'static Options>, arguments: &'w [Word<'_>], from: usize) -> Arguments<'w> {
+pub(super) fn sort<'w>(options: Option<&'static Options>, arguments: &'w [Field], from: usize) -> Arguments<'w> {
     let mut sorted = Arguments { options: Vec::new(), words: Vec::new(), operands: Vec::new(), known: options.is_some() };
     let mut ended = false;
     // The word before was an option of an unknown program, which may take this one as its value.
     let mut maybe_value = false;
     let mut at = from;
     while let Some(word) = arguments.get(at) {
-        let text = word.text.as_ref();
+        let text = word.text.as_str();
         sorted.words.push(at);
-        if ended || !text.starts_with('-') || text == "-" {
+        if word.open != Open::No {
+            if !ended && (text.is_empty() || text.starts_with('-')) {
+                sorted.options.push(Given { at, name: Name::Open(text) });
+            }
+            // Words that are not known may end in an option that takes the next one.
+            maybe_value |= word.open == Open::Many;
+            sorted.operands.push((at, false));
+        } else if ended || !text.starts_with('-') || text == "-" {
             sorted.operands.push((at, !maybe_value));
             maybe_value = false;
         } else if text == "--" {
@@ -149,16 +160,9 @@ impl<'w> Arguments<'w> {
         self.options.extend(letters.map(|(nth, letter)| Given { at, name: Name::Letter { letter, certain: nth == 0 } }));
     }
 
-    /// Whether an option (`-x`, `--name`, `-name`) is given, and in which argument.
-    pub(super) fn has(&self, option: &str) -> (Holds, Option<usize>) {
-        let mut best = (Holds::No, None);
-        for given in &self.options {
-            let holds = given.name.is(option, self.known);
-            if holds > best.0 {
-                best = (holds, Some(given.at));
-            }
-        }
-        best
+    /// How an option (`-x`, `--name`, `-name`) is given, and in which arguments.
+    pub(super) fn has<'o>(&'o self, option: &'o str) -> impl Iterator<Item = (Holds, usize)> + 'o {
+        self.options.iter().map(|given| (given.name.is(option, self.known), given.at)).filter(|(holds, _)| *holds != Holds::No)
     }
 }
 
@@ -173,6 +177,8 @@ impl Name<'_> {
             Self::Ambiguous(written) if option.starts_with(written) => Holds::Maybe,
             Self::Ambiguous(_) => Holds::No,
             Self::Single(written) => holds(written == option),
+            Self::Open(known) if known.starts_with("--") && !option.starts_with(known) && !known.starts_with(option) => Holds::No,
+            Self::Open(_) => Holds::Maybe,
             Self::Letter { letter, certain } => {
                 let same = option.strip_prefix('-').and_then(|rest| rest.strip_prefix(letter)).is_some_and(str::is_empty);
                 if certain { holds(same) } else { holds(same).min(Holds::Maybe) }
@@ -194,6 +200,12 @@ pub(super) fn names(word: &str, option: &str) -> bool {
         let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
         letters.zip(option.strip_prefix('-')).is_some_and(|(letters, letter)| letters.contains(letter))
     }
+}
+
+/// Whether a text of which the beginning is known may match a pattern.
+pub(super) fn may_match(pattern: &str, beginning: &str) -> bool {
+    let literal = pattern.split(['*', '?']).next().unwrap_or_default();
+    literal.starts_with(beginning) || beginning.starts_with(literal)
 }
 
 /// Whether a text matches a pattern of literal characters, `*` (any characters) and `?` (one).
@@ -228,17 +240,19 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
-
     use super::*;
     use crate::guard::grammar::program;
 
-    fn words(line: &str) -> Vec<Word<'_>> {
-        line.split(' ').map(|text| Word { text: Cow::Borrowed(text), span: 0..0 }).collect()
+    fn words(line: &str) -> Vec<Field> {
+        let word = |text: &str| match text.strip_suffix('?') {
+            Some(known) => Field { text: known.to_owned(), ..Field::unknown(Open::One, 0..0) },
+            None => Field::known(text, 0..0),
+        };
+        line.split(' ').map(word).collect()
     }
 
     fn has(options: Option<&'static Options>, line: &str, option: &str) -> Holds {
-        sort(options, &words(line), 0).has(option).0
+        sort(options, &words(line), 0).has(option).map(|(holds, _)| holds).max().unwrap_or(Holds::No)
     }
 
     fn push() -> Option<&'static Options> {
@@ -268,6 +282,13 @@ mod tests {
             ("--push-option --force", "--force", Holds::No),
             ("--push-option=x --force", "--force", Holds::Yes),
             ("--unheard-of --force", "--force", Holds::Yes),
+            ("?", "--force", Holds::Maybe),
+            ("--fo?", "--force", Holds::Maybe),
+            ("--x?", "--force", Holds::No),
+            ("-?", "-f", Holds::Maybe),
+            ("x? -f", "-f", Holds::Yes),
+            ("x?", "-f", Holds::No),
+            ("-- ?", "-f", Holds::No),
         ] {
             assert_eq!(has(push(), line, option), expected, "{line} {option}");
         }

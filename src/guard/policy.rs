@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::command::Doubt;
+use super::doubt::Doubt;
 use super::error::PolicyError;
 use super::file;
 use super::judgement::{Answer, GuardedCall, Judgement, Match, Note, Rewrite};
@@ -81,7 +81,7 @@ impl Policy {
         for guard in self.guards.iter().filter(|guard| guard.is_for(call.tool)) {
             let Some(finding) = subject.strongest(guard) else { continue };
             let certain = finding.doubt.is_none();
-            let unread = matches!(finding.doubt, Some(Doubt::NotLiteral(_) | Doubt::Input(_)));
+            let unread = matches!(finding.doubt, Some(Doubt::Unclear(_) | Doubt::Input(_)));
             let answer = match (&guard.action, certain) {
                 (Action::Record, _) => {
                     let (reason, place) = (guard.reason(&finding), finding.site);
@@ -102,8 +102,8 @@ impl Policy {
 
     /// Rewrites a call by every rewriting guard that is for its tool. Nothing: the call stays as it is.
     ///
-    /// A word is replaced only where the command names the program by the bare word; judge the new input again. An `allow` that matches
-    /// the call ends its rewriting.
+    /// Only the program's name is replaced, where it stands in the line as it runs, and only if the new line is read to run the same but for
+    /// that program; judge the new input again. An `allow` that matches the call ends its rewriting.
     #[must_use]
     pub fn rewrite(&self, call: &GuardedCall<'_>) -> Option<Rewrite> {
         let rewriting = |guard: &&Guard| matches!(guard.action, Action::Rewrite { .. }) && guard.is_for(call.tool);
@@ -116,9 +116,9 @@ impl Policy {
         }
         // By where each begins; the first guard that replaces a word wins it.
         let mut words: BTreeMap<usize, (Range<usize>, &str)> = BTreeMap::new();
-        let mut guards = Vec::new();
+        let (mut guards, mut replaced) = (Vec::new(), Vec::new());
         for guard in self.guards.iter().filter(rewriting) {
-            let Action::Rewrite { program } = &guard.action else { continue };
+            let (Action::Rewrite { program }, Rule::Command(rule)) = (&guard.action, &guard.rule) else { continue };
             let before = words.len();
             for finding in subject.findings(guard) {
                 if finding.doubt.is_some() {
@@ -130,10 +130,16 @@ impl Policy {
             }
             if words.len() > before {
                 guards.push(guard.name.clone());
+                replaced.push((rule.program.as_str(), program.as_str()));
             }
         }
         let source = subject.source().filter(|_| !guards.is_empty())?;
-        Some(Rewrite::To { guards, input: source.replaced(call.input, words.into_values()) })
+        let input = source.replaced(call.input, words.into_values());
+        let rewritten = GuardedCall { input: &input, ..*call };
+        if !subject.runs_as(&Subject::new(&rewritten, &self.temporary), &replaced) {
+            return Some(Rewrite::CannotRebuild { guard: guards.swap_remove(0), reason: Doubt::Rebuild.to_string().into() });
+        }
+        Some(Rewrite::To { guards, input })
     }
 }
 
@@ -146,7 +152,7 @@ impl Guard {
         }
     }
 
-    fn reason(&self, finding: &Finding<'_>) -> Arc<str> {
+    fn reason(&self, finding: &Finding) -> Arc<str> {
         match (&finding.doubt, &self.reason) {
             (Some(doubt), _) => doubt.to_string().into(),
             (None, Some(reason)) => reason.clone(),
@@ -261,7 +267,7 @@ mod tests {
                 ("git push", None),
                 ("git -C x push", None),
                 ("git pf", ask),
-                ("git -c alias.x='push --force' x", ask),
+                ("git -c alias.x='push --force' x", Some(Answer::Deny)),
                 ("git -c a.b=c push", ask),
             ],
         );
@@ -285,7 +291,13 @@ mod tests {
                 ("rm -r src", None),
                 ("rm -rf", None),
                 ("rm -r -- -f src", None),
-                ("cd x && rm -rf build", ask),
+                ("cd x && rm -rf build", deny),
+                ("cd x; rm -rf build", ask),
+                ("cd build && rm -rf x", None),
+                ("rm -f \"$x\"", None),
+                ("rm -rf \"$x\"", ask),
+                ("rm -rf build/*", None),
+                ("rm -rf *", deny),
                 ("cd x && rm -rf /etc", deny),
                 ("cd x && rm -rf /tmp/x", None),
                 ("rm -rf build; cd x", None),
@@ -304,33 +316,25 @@ mod tests {
 
     /// 10-cli: what cannot be read, or runs its words, is `ask` for each command guard that is for the tool.
     #[test]
-    fn what_is_not_literal_is_asked_about() {
+    fn what_the_line_does_not_tell_is_asked_about() {
         let ask = Some(Answer::Ask);
-        for line in [
-            "ls $x",
-            "(ls)",
-            "ls &",
-            "x=1 ls",
-            "ls > f",
-            "ls # x",
-            "ls \0",
-            "sh x.sh",
-            "eval ls",
-            "ls | xargs ls",
-            "timeout 5 git log",
-        ] {
+        for line in ["$x", "ls \0", "eval \"$x\"", "sh < f", "ls | sh", "ls | xargs sh -c", "ls 'x", "alias a=b", "git $x"] {
             assert_eq!(answer(PUSH, line), ask, "{line:?}");
         }
         assert_answers(
             PUSH,
             &[
-                ("timeout 5 ls", None),
-                ("echo git push -f | cat", None),
-                ("echo git push -f | tee x", ask),
+                ("ls $x; (ls) & x=1 ls > f # git push -f", None),
+                ("eval ls; sh x.sh; ls | xargs ls; timeout 5 git log", None),
+                ("echo git push -f | tee x", None),
                 ("wrapper git push -f", ask),
                 ("python3 -c 'run([\"git\", \"push\"])'", ask),
-                ("ls $x; git push -f", ask),
-                ("git push -f; eval ls", Some(Answer::Deny)),
+                ("python3 <<< 'run([\"git\", \"push\"])'", ask),
+                ("python3 -c 'run([\"git\", \"log\"])'", None),
+                ("ls $x; git push -f", Some(Answer::Deny)),
+                ("git push -f; eval \"$x\"", Some(Answer::Deny)),
+                ("git push $x", ask),
+                ("git push origin a/$x", None),
             ],
         );
         assert_eq!(answer(PUSH, &format!("ls {}", "x".repeat(64 * 1024))), ask);
@@ -370,7 +374,7 @@ mod tests {
         assert_eq!(place(PUSH, json!({ "command": "ls; git push -f" })), Site::Line(13..15));
         assert_eq!(place(PUSH, json!({ "command": ["bash", "-lc", "git push -f"] })), Site::Line(9..11));
         assert_eq!(place(PUSH, json!({ "command": ["git", "push", "-f"] })), Site::Element(2));
-        assert_eq!(place(PUSH, json!({ "command": "ls $x" })), Site::Line(3..3));
+        assert_eq!(place(PUSH, json!({ "command": "$x" })), Site::Line(0..2));
         assert_eq!(place(REMOVE, json!({ "command": "rm -rf build src" })), Site::Line(13..16));
     }
 
@@ -391,7 +395,7 @@ mod tests {
     #[test]
     fn a_guard_that_records_changes_no_decision() {
         let record = PUSH.replace("deny", "record");
-        for line in ["git push -f", "ls $x", "eval ls"] {
+        for line in ["git push -f", "$x", "eval \"$x\""] {
             let judgement = judge(&record, "Bash", &json!({ "command": line }));
             assert_eq!((judgement.winner(), judgement.notes.len()), (None, 1), "{line}");
         }
@@ -402,22 +406,27 @@ mod tests {
         let allow = PUSH.replace("deny", "allow");
         assert_answers(
             &allow,
-            &[("git push -f", Some(Answer::Allow)), ("wrapper git push -f", None), ("ls $x", Some(Answer::Ask))],
+            &[("git push -f", Some(Answer::Allow)), ("wrapper git push -f", None), ("$x", Some(Answer::Ask))],
         );
     }
 
-    /// A flow is asked about wherever one of its programs appears.
+    /// 10-cli: a flow follows pipes, substitutions, here-strings and files within the line.
     #[test]
-    fn the_programs_of_a_flow_are_asked_about() {
-        let ask = Some(Answer::Ask);
+    fn a_flow_is_followed_to_where_it_runs() {
+        let (deny, ask) = (Some(Answer::Deny), Some(Answer::Ask));
         assert_answers(
             FLOW,
             &[
-                ("curl x | sh", ask),
-                ("curl x", ask),
-                ("sh x", ask),
-                ("timeout 5 curl x", ask),
-                ("find . -exec sh", ask),
+                ("curl x | sh", deny),
+                ("sh -c \"$(curl x)\"", deny),
+                ("sh <<< \"$(curl x)\"", deny),
+                ("curl x > f; sh f", deny),
+                ("eval \"$(curl x)\"", deny),
+                ("curl x | zsh", None.or(ask)),
+                ("curl x", None),
+                ("sh x", None),
+                ("curl x | jq .", None),
+                ("wrapper 'curl x | sh'", ask),
                 ("echo curl x", None),
                 ("ls", None),
             ],
@@ -426,12 +435,16 @@ mod tests {
 
     /// 10-cli: a rewrite replaces words of the parsed command and is refused where the line cannot be rebuilt exactly.
     #[test]
-    fn only_the_bare_program_word_is_rewritten() {
+    fn only_the_programs_name_is_rewritten() {
         let to = |input: Value| Some(Rewrite::To { guards: vec!["pnpm".into()], input });
         for (line, rewritten) in [
             ("npm install x", "pnpm install x"),
             ("ls && npm ci 2>&1 | npm x", "ls && pnpm ci 2>&1 | pnpm x"),
             ("  npm\t'ci'", "  pnpm\t'ci'"),
+            ("'npm' ci; \\npm x; /usr/bin/npm y", "'pnpm' ci; \\pnpm x; /usr/bin/pnpm y"),
+            ("(npm ci) && env A=b npm x", "(pnpm ci) && env A=b pnpm x"),
+            ("sh -c 'npm ci'", "sh -c 'pnpm ci'"),
+            ("echo \"$(npm ls)\" $(npm bin)", "echo \"$(pnpm ls)\" $(pnpm bin)"),
         ] {
             assert_eq!(
                 rewrite(PNPM, "Bash", &json!({ "command": line, "timeout": 5 })),
@@ -444,7 +457,7 @@ mod tests {
         let rewritten = rewrite(PNPM, "Bash", &json!({ "command": "npm install npm" }));
         assert_eq!(rewritten, to(json!({ "command": "pnpm install npm" })));
         assert_eq!(answer(PNPM, "pnpm install npm"), Some(Answer::Ask));
-        for line in ["'npm' ci", "/usr/bin/npm ci", "npm ci; n\\pm ci", "npm ci; (npm ci)", "env npm ci", "./npm ci"] {
+        for line in ["npm ci; n\\pm ci", "n=npm; $n ci", "./npm ci", "eval \"np\"m", "npm ci; $x"] {
             let cannot = rewrite(PNPM, "Bash", &json!({ "command": line }));
             assert!(matches!(cannot, Some(Rewrite::CannotRebuild { .. })), "{line}: {cannot:?}");
             assert_eq!(answer(PNPM, line), Some(Answer::Ask), "{line}");
@@ -563,13 +576,11 @@ mod tests {
             let call = GuardedCall { tool: "Bash", input: &input, cwd: Some("/ws"), workspace: Some("/ws") };
             prop_assert!(policy.judge(&call).matches.len() <= policy.guards().count());
             if let Some(Rewrite::To { input, .. }) = policy.rewrite(&call) {
+                // What runs; of a wrapper, what it runs.
                 let words = |line: &str| -> Vec<Vec<String>> {
-                    match crate::guard::words::read(line) {
-                        crate::guard::words::Reading::Commands(commands) => {
-                            commands.iter().map(|command| command.words.iter().map(|word| word.text.to_string()).collect()).collect()
-                        }
-                        crate::guard::words::Reading::NotLiteral(_) => Vec::new(),
-                    }
+                    let trace = crate::guard::shell::run::line(line, Some("/ws"));
+                    let run = trace.invocations.into_iter().filter(|invocation| !invocation.wrapper);
+                    run.map(|invocation| invocation.fields.into_iter().map(|field| field.text).collect()).collect()
                 };
                 let mut expected = words(&line);
                 expected.iter_mut().filter(|words| words[0] == "npm").for_each(|words| words[0] = "pnpm".to_owned());

@@ -2,22 +2,18 @@
 //!
 //! | the command                                                  | it could run                                        |
 //! |--------------------------------------------------------------|-----------------------------------------------------|
-//! | a shell, `eval`, `xargs`, `ssh` ...                          | anything                                            |
-//! | `echo`, `grep`, `git log` ..., and so do all it is piped to  | itself only                                         |
-//! | any other, and what is piped to it                           | what its words name; with a shell among them, anything |
+//! | a wrapper or a shell that is known (see `shell::wrapper`)    | what is listed for it, nothing else                 |
+//! | a shell that is not read (`fish`, `pwsh` ...)                | anything                                            |
+//! | `echo`, `grep`, `git log` ...                                | itself only                                         |
+//! | any other                                                    | what its words name; with a shell among them, anything |
 //!
-//! The last row is why wrappers need no list: `timeout 5 X`, `find -exec X` and a wrapper that nobody knows all name `X`.
-//!
-//! ## What is out of sight
-//!
-//! Text that a later call types into a program that still runs. Scripts, make targets, package scripts, aliases of a user's settings, and programs that compose a name (`'r' + 'm'` in an interpreter's
-//! program text): the line does not name what they run.
+//! The last row is for wrappers that nobody knows: `mywrapper X` names `X`.
 
 use std::borrow::Cow;
 
-use super::grammar::{self, DATA_BUT, DATA_ONLY, EVALUATES, GIT_BEYOND, GIT_DATA, OPAQUE, RUNNERS, STANDARD_FOLDERS};
+use super::grammar::{self, DATA_BUT, DATA_ONLY, EVALUATES, GIT_BEYOND, GIT_DATA, INTERPRETERS, OPAQUE, RUNNERS, STANDARD_FOLDERS};
 use super::options::{self, Holds};
-use super::words::{SimpleCommand, Word};
+use super::shell::field::{Field, Open};
 
 /// What a command does with its words and its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,16 +27,10 @@ pub(super) enum Conduct {
 }
 
 /// The conduct of one command.
-pub(super) fn conduct(command: &SimpleCommand<'_>) -> Conduct {
-    let program = command.program().text.as_ref();
-    let arguments = command.arguments();
+pub(super) fn conduct(fields: &[Field]) -> Conduct {
+    let (program, arguments) = (program_word(&fields[0]), &fields[1..]);
     let given = |option: &str| arguments.iter().any(|word| options::names(&word.text, option));
     match base(program) {
-        // These only tell where a command is; as a command of the shell it may run others of them.
-        "command" if arguments.first().is_some_and(|word| matches!(&*word.text, "-v" | "-V")) => Conduct::Data,
-        "command" => Conduct::Opaque,
-        "sudo" | "doas" if ["-s", "-i", "--shell", "--login"].into_iter().any(given) => Conduct::Opaque,
-        "env" if ["-S", "--split-string"].into_iter().any(given) => Conduct::Opaque,
         name if grammar::listed(OPAQUE, &plain(name)) => Conduct::Opaque,
         // A program of a user's own, by a name that is known.
         name if name.len() < program.len() && !STANDARD_FOLDERS.contains(&&program[..program.len() - name.len()]) => {
@@ -49,7 +39,7 @@ pub(super) fn conduct(command: &SimpleCommand<'_>) -> Conduct {
         "git" => git(arguments),
         name if grammar::listed(DATA_ONLY, name) => {
             let beyond = DATA_BUT.iter().find(|(program, _)| *program == name).map_or(&[][..], |(_, options)| options);
-            let evaluated = |word: &Word<'_>| word.text.contains('[') && word.text.contains(['$', '`']);
+            let evaluated = |word: &Field| word.text.contains('[') && word.text.contains(['$', '`']);
             if beyond.iter().any(|option| given(option)) || (EVALUATES.contains(&name) && arguments.iter().any(evaluated)) {
                 Conduct::Opaque
             } else {
@@ -60,13 +50,18 @@ pub(super) fn conduct(command: &SimpleCommand<'_>) -> Conduct {
     }
 }
 
-fn git(arguments: &[Word<'_>]) -> Conduct {
+/// The program word, as far as it is known: at least the end that holds its name.
+pub(super) fn program_word(program: &Field) -> &str {
+    if program.open == Open::No { &program.text } else { &program.tail }
+}
+
+fn git(arguments: &[Field]) -> Conduct {
     let program = grammar::program("git").expect("git has an entry");
     let Some(found) = options::subcommand(Some(program), arguments) else { return Conduct::Names };
     let (globals, rest) = arguments.split_at(found.at);
-    let subcommand = rest[0].text.as_ref();
+    let subcommand = rest[0].text.as_str();
     let set = globals.iter().any(|word| program.global_settings.iter().any(|option| options::names(&word.text, option)));
-    let beyond = |word: &Word<'_>| {
+    let beyond = |word: &Field| {
         word.text.contains("ext::")
             || GIT_BEYOND.iter().any(|(of, option)| (of.is_empty() || *of == subcommand) && options::names(&word.text, option))
     };
@@ -102,6 +97,12 @@ pub(super) fn is_program(word: &str, name: &str) -> Holds {
     }
 }
 
+/// Whether a program reads the text of another language from its input.
+pub(super) fn is_interpreter(word: &str) -> bool {
+    let name = base(word).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    grammar::listed(INTERPRETERS, name)
+}
+
 /// Whether a word names a program, as a whole or within a text, quoted there or not.
 pub(super) fn mentions(word: &str, name: &str) -> bool {
     any_name(word, |token| token.eq_ignore_ascii_case(name))
@@ -126,36 +127,22 @@ fn any_name(text: &str, wanted: impl Fn(&str) -> bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::words::{Reading, read};
+    use crate::guard::shell::run;
 
     fn conduct_of(line: &str) -> Conduct {
-        let Reading::Commands(commands) = read(line) else { panic!("{line:?} is not literal") };
-        conduct(&commands[0])
+        conduct(&run::line(line, None).invocations.pop().expect("a command").fields)
     }
 
     #[test]
     fn what_runs_text_is_opaque() {
         for line in [
-            "sh x.sh",
-            "/bin/bash -c x",
-            "eval x",
-            ". ./x",
-            "xargs rm",
-            "ssh host x",
-            "trap x EXIT",
-            "command rm",
-            "command rm -v",
-            "sudo -i",
-            "sudo -nEs x",
-            "env -iSx",
-            "env --split=x",
+            "fish -c x",
+            "/x/PWSH.EXE x",
             "printf -v x y",
             "test -v x",
             "test 'a[$(x)]' -eq 0",
             "rg --pre x y",
             "sort --comp=x",
-            "export A=b",
-            "/x/BASH.EXE x",
             "sort -uo x",
         ] {
             assert_eq!(conduct_of(line), Conduct::Opaque, "{line}");
@@ -168,7 +155,7 @@ mod tests {
             "echo rm",
             "/usr/bin/grep -n rm x",
             "test -f x",
-            "command -v rm",
+            "export A=rm",
             "git log --grep=rm",
             "git -C a commit -m rm",
             "[ -f x ]",

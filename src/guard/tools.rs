@@ -15,7 +15,8 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::paths;
-use super::words::{self, MAX_LINE_BYTES, NotLiteral, Reading, SimpleCommand, Word};
+use super::shell::field::Field;
+use super::shell::parse::MAX_BYTES;
 
 /// The tools that a command guard without `tools` is for.
 pub(super) const SHELL_TOOLS: &[&str] = &["Bash", "exec_command", "local_shell", "local_shell_call", "shell", "shell_command"];
@@ -29,15 +30,10 @@ const SHELLS: &[&str] = &["bash", "dash", "ksh", "sh", "zsh"];
 /// The command of one call.
 #[derive(Debug)]
 pub(super) enum Command<'a> {
-    /// What it runs, by its words.
-    Literal {
-        /// The simple commands.
-        commands: Vec<SimpleCommand<'a>>,
-        /// Where the words are found.
-        source: Source<'a>,
-    },
-    /// The line is more than literal words.
-    NotLiteral(NotLiteral),
+    /// A line, as `source` says.
+    Line(&'a str, Source<'a>),
+    /// A list of words, which no shell reads.
+    Words(Vec<Field>, Source<'a>),
     /// The input does not hold a command in a form that is known.
     Unclear(&'static str),
 }
@@ -68,11 +64,15 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A word as it is written, quotes included.
-    pub(super) fn written(&self, span: Range<usize>) -> Option<&'a str> {
+    /// Where a name stands within a word as it is written, if it stands there once and can be replaced alone.
+    pub(super) fn only(&self, word: &Range<usize>, name: &str) -> Option<Range<usize>> {
         match self.form {
-            Form::Line { text, .. } => text.get(span),
-            Form::List(list) => list.get(span.start)?.as_str(),
+            Form::Line { text, .. } => {
+                let mut places = text.get(word.clone())?.match_indices(name).map(|(at, _)| word.start + at);
+                let place = places.next().filter(|_| places.next().is_none())?;
+                Some(place..place + name.len())
+            }
+            Form::List(list) => (list.get(word.start)?.as_str()? == name).then(|| word.clone()),
         }
     }
 
@@ -112,14 +112,14 @@ pub(super) fn command(input: &Value) -> Command<'_> {
         return Command::Unclear("the line is for a shell that is not read");
     }
     match member {
-        Value::String(text) => line(text, Source { action, key, form: Form::Line { text, element: None } }),
+        Value::String(text) => Command::Line(text, Source { action, key, form: Form::Line { text, element: None } }),
         Value::Array(elements) => {
             let Some(list) = elements.iter().map(Value::as_str).collect::<Option<Vec<&str>>>() else {
                 return Command::Unclear("the list of words holds something that is no text");
             };
             match list[..] {
                 [shell, "-c" | "-lc", text] if is_shell(shell) => {
-                    line(text, Source { action, key, form: Form::Line { text, element: Some(2) } })
+                    Command::Line(text, Source { action, key, form: Form::Line { text, element: Some(2) } })
                 }
                 _ => words_of(&list, Source { action, key, form: Form::List(elements) }),
             }
@@ -186,23 +186,15 @@ fn is_shell(program: &str) -> bool {
     SHELLS.contains(&program.rsplit('/').next().unwrap_or(program))
 }
 
-fn line<'a>(text: &'a str, source: Source<'a>) -> Command<'a> {
-    match words::read(text) {
-        Reading::Commands(commands) => Command::Literal { commands, source },
-        Reading::NotLiteral(refused) => Command::NotLiteral(refused),
-    }
-}
-
 /// A list of words is one simple command that no shell reads.
 fn words_of<'a>(list: &[&'a str], source: Source<'a>) -> Command<'a> {
     if list.is_empty() {
         return Command::Unclear("the list of words is empty");
     }
-    if list.iter().map(|word| word.len()).sum::<usize>() > MAX_LINE_BYTES || list.iter().any(|word| word.contains('\0')) {
+    if list.iter().map(|word| word.len()).sum::<usize>() > MAX_BYTES || list.iter().any(|word| word.contains('\0')) {
         return Command::Unclear("the list of words is too long or holds a NUL");
     }
-    let words = list.iter().enumerate().map(|(at, word)| Word { text: (*word).into(), span: at..at + 1 }).collect();
-    Command::Literal { commands: vec![SimpleCommand { words, pipeline: 0 }], source }
+    Command::Words(list.iter().enumerate().map(|(at, word)| Field::known(*word, at..at + 1)).collect(), source)
 }
 
 #[cfg(test)]
@@ -211,12 +203,10 @@ mod tests {
 
     use super::*;
 
-    fn texts(input: &Value) -> Vec<Vec<String>> {
+    fn words(input: &Value) -> Vec<String> {
         match command(input) {
-            Command::Literal { commands, .. } => {
-                commands.iter().map(|command| command.words.iter().map(|word| word.text.clone().into_owned()).collect()).collect()
-            }
-            other => panic!("{input} is unclear: {other:?}"),
+            Command::Words(words, _) => words.into_iter().map(|word| word.text).collect(),
+            other => panic!("{input} is no list of words: {other:?}"),
         }
     }
 
@@ -229,10 +219,10 @@ mod tests {
             json!({"command": ["/bin/sh", "-c", "ls; pwd"]}),
             json!({"action": {"type": "exec", "command": ["bash", "-lc", "ls; pwd"]}}),
         ] {
-            assert_eq!(texts(&input), [["ls"], ["pwd"]], "{input}");
+            assert!(matches!(command(&input), Command::Line("ls; pwd", _)), "{input}");
         }
-        assert_eq!(texts(&json!({"command": ["ls", "a; b", "$c"]})), [["ls", "a; b", "$c"]]);
-        assert_eq!(texts(&json!({"command": ["bash", "-lc", "ls", "x"]})), [["bash", "-lc", "ls", "x"]]);
+        assert_eq!(words(&json!({"command": ["ls", "a; b", "$c"]})), ["ls", "a; b", "$c"]);
+        assert_eq!(words(&json!({"command": ["bash", "-lc", "ls", "x"]})), ["bash", "-lc", "ls", "x"]);
     }
 
     #[test]

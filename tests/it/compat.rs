@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tipstaff::cancel::Cancellation;
 use tipstaff::compat::{Hook, HookError, HookReturn, HookReturned};
 
-use super::rig::Latch;
+use super::rig::{Latch, soon};
 
 /// What happened, in order.
 #[derive(Clone, Default)]
@@ -23,6 +23,11 @@ impl Log {
     fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
+}
+
+/// A wait that fails instead of hanging.
+async fn bounded<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout_at(soon().instant(), work).await.expect("it ends in time")
 }
 
 /// How a scripted handler ends.

@@ -10,7 +10,7 @@ use tipstaff::declare::CallableRef;
 use tipstaff::interception::{Answer, Decision, DenialCode, PlanBuilder, PlanError, Registration, StageSpec, Turn};
 use tipstaff::signal::legacy::DormantPoint;
 
-use super::super::rig::{session_id, soon};
+use super::super::rig::session_id;
 use super::*;
 
 fn points(point: HookPoint, hooks: impl IntoIterator<Item = Hook<Value>>) -> HookPoints<Value> {
@@ -126,7 +126,7 @@ async fn cancelling_reaches_what_is_in_flight_and_no_more() {
         let points = points(point, [scripted("h1", Way::Asked(Box::new(then)), &log, &begun), second]);
         let emission = points.emit(point, Arc::default());
         let handle = emission.handle();
-        let (emitted, ()) = tokio::join!(emission.run(), async {
+        let (emitted, ()) = tokio::join!(bounded(emission.run()), async {
             begun.passed().await;
             handle.cancel();
         });
@@ -148,7 +148,7 @@ async fn cancelling_passes_over_handlers_that_never_wait() {
     ];
     let emission = points(HookPoint::ToolPost, hooks).emit(HookPoint::ToolPost, Arc::default());
     emission.handle().cancel();
-    assert_eq!(emission.run().await.end, HookEnd::Cancelled { by: HookCanceller::Emitter });
+    assert_eq!(bounded(emission.run()).await.end, HookEnd::Cancelled { by: HookCanceller::Emitter });
     assert_eq!(log.lines(), ["h1", "h2", "h3", "h3 asked"]);
 }
 

@@ -11,7 +11,7 @@ use tipstaff::compat::{
 use tipstaff::operation::{OperationStatus, StreamState};
 use tipstaff::{OwnerHandle, Runtime, Session};
 
-use super::super::rig::{session_id, soon};
+use super::super::rig::session_id;
 use super::*;
 
 /// Where the calls of a test are made.
@@ -191,7 +191,7 @@ async fn cancelling_a_call_runs_its_post_hook_first() {
             let (log, begun) = (log.clone(), begun.clone());
             move |_: Arc<Value>, token| body("core".to_owned(), Way::Asked(Box::new(then)), log, begun, token)
         };
-        let (answer, ()) = tokio::join!(world.owner.invoke_hooked(&world.session, call, core), async {
+        let (answer, ()) = tokio::join!(bounded(world.owner.invoke_hooked(&world.session, call, core)), async {
             begun.passed().await;
             handle.cancel();
         });
