@@ -164,7 +164,9 @@ impl OwnerHandle<HookedEvent> {
 pub mod testing {
     use tipstaff_core::dispatch::DispatchPolicy;
 
-    use super::{AsyncMessages, Broadcaster, SchedulerBus, SessionObserverBuilder, SyncMessages, TerminalCallbacks, TerminalFact};
+    use super::{
+        AsyncMessages, Broadcaster, SchedulerBus, SessionObserverBuilder, SyncMessages, TerminalCallbacks, TerminalFact,
+    };
     use crate::runtime::{Runtime, RuntimeError};
     use crate::session::Session;
 
@@ -172,7 +174,10 @@ pub mod testing {
     ///
     /// # Errors
     /// As [`Broadcaster::start`].
-    pub async fn broadcaster<E: Send + Sync + 'static>(runtime: &Runtime, policy: DispatchPolicy) -> Result<Broadcaster<E>, RuntimeError> {
+    pub async fn broadcaster<E: Send + Sync + 'static>(
+        runtime: &Runtime,
+        policy: DispatchPolicy,
+    ) -> Result<Broadcaster<E>, RuntimeError> {
         Broadcaster::with_policy(runtime, policy).await
     }
 

@@ -164,7 +164,8 @@ pub(crate) fn dispatcher<V: Send + Sync + 'static>(
     ChildSpec::new(name, Restart::Permanent, move |parent| {
         let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
         async move {
-            let started = spawn_handler(&mailbox, DispatcherActor::new(), Some(parent.cell())).await.map_err(StartError::failed)?;
+            let started =
+                spawn_handler(&mailbox, DispatcherActor::new(), Some(parent.cell())).await.map_err(StartError::failed)?;
             doors.born(name, &started.0);
             Ok(started)
         }

@@ -111,7 +111,10 @@ mod tests {
             blocking.describe(),
             "sequential, interceptor | by return value | first ordinary failure ends and is raised; a stop ends the chain"
         );
-        assert_eq!(observational.describe(), "sequential, interceptor | by return value | isolate and log; a stop ends the chain");
+        assert_eq!(
+            observational.describe(),
+            "sequential, interceptor | by return value | isolate and log; a stop ends the chain"
+        );
         assert_ne!(blocking.digest(), observational.digest());
         let text = serde_json::to_string(&blocking).unwrap();
         assert_eq!(text, r#"{"handler_classification":"by_return_value","failure":"propagate","stop":"ends_chain"}"#);

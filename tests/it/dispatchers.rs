@@ -254,9 +254,12 @@ async fn a_stopped_dispatcher_says_so() {
     let handle = dispatcher(&runtime).await;
     let called = Arc::new(AtomicUsize::new(0));
     let counts = Arc::clone(&called);
-    add(&handle, Subscriber::declared_sync("counts", move |_: &Arc<Fact>| {
-        counts.fetch_add(1, Ordering::SeqCst);
-    }));
+    add(
+        &handle,
+        Subscriber::declared_sync("counts", move |_: &Arc<Fact>| {
+            counts.fetch_add(1, Ordering::SeqCst);
+        }),
+    );
     assert!(bounded(handle.emit(&Arc::new(Fact::Plain))).await.unwrap().all_returned());
 
     bounded(handle.stop(soon())).await;

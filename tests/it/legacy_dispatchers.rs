@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tipstaff::Runtime;
 use tipstaff::compat::{
-    AddError, Broadcaster, Observed, RunId, ScheduleKind, ScheduleSignal, SchedulerBus, SessionObserver, SyncMessages, TerminalFilter,
+    AddError, Broadcaster, Observed, RunId, ScheduleKind, ScheduleSignal, SchedulerBus, SessionObserver, SyncMessages,
+    TerminalFilter,
 };
 use tipstaff::dispatch::{Declared, HandlerContext, HandlerError, Refusal, Returned, Subscriber};
 use tipstaff::signal::{LifecycleKind, SignalKind};
@@ -46,7 +47,8 @@ async fn the_counters_of_a_run_are_popped_once() {
     }
 
     let (a, b) = (RunId::new("a").unwrap(), RunId::new("b").unwrap());
-    let popped: Vec<_> = futures::future::join_all((0..8).map(|_| async { bus.pop_counters(&a) })).await.into_iter().flatten().collect();
+    let popped: Vec<_> =
+        futures::future::join_all((0..8).map(|_| async { bus.pop_counters(&a) })).await.into_iter().flatten().collect();
     assert_eq!(popped.len(), 1);
     assert_eq!(json!(popped[0]), json!({"emitted": {"ScheduleRunFailed": 2}, "received": 4, "acted_on": 2}));
     assert_eq!(bus.pop_counters(&b).unwrap().acted_on, 1);
@@ -91,7 +93,8 @@ fn a_synchronous_owner_keeps_nothing_that_it_cannot_tell() {
     assert_eq!(*messages.add("hello", keep).unwrap(), "hello");
     assert_eq!(messages.discarding().len(), 1);
 
-    let awaited = messages.on_added(Subscriber::declared_async("awaited", |_| async { Ok::<_, HandlerError>(Value::Null) })).unwrap();
+    let awaited =
+        messages.on_added(Subscriber::declared_async("awaited", |_| async { Ok::<_, HandlerError>(Value::Null) })).unwrap();
     match messages.add("again", keep) {
         Err(AddError::Refused(Refusal::DeclaredAsync { registrations })) => assert_eq!(registrations, ["awaited"]),
         other => panic!("{other:?}"),
@@ -182,7 +185,12 @@ async fn a_gate_keeps_no_fact_from_the_journal() {
         session.settled(soon()).await.unwrap();
         let rows = read(&**runtime.reader().unwrap(), session.id(), &ReadFilter::all());
         let of = |kind: LifecycleKind| rows.iter().filter(|row| *row.signal.kind() == SignalKind::from(kind)).count();
-        assert_eq!((of(LifecycleKind::RunStarted), of(LifecycleKind::OperationProposed), rows.len()), (1, 1, 3), "{gate}: {:?}", kinds(&rows));
+        assert_eq!(
+            (of(LifecycleKind::RunStarted), of(LifecycleKind::OperationProposed), rows.len()),
+            (1, 1, 3),
+            "{gate}: {:?}",
+            kinds(&rows)
+        );
         assert_eq!(*calls.borrow(), 0, "{gate}");
         runtime.shutdown(soon()).await.unwrap();
     }

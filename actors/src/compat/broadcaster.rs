@@ -68,7 +68,10 @@ impl<E: Send + Sync + 'static> Broadcaster<E> {
     ///
     /// # Errors
     /// [`WrongEvent`], before anybody is called.
-    pub fn broadcast_any(&self, event: Arc<dyn Any + Send + Sync>) -> Result<Cancellable<Result<(), EmissionError<Value>>>, WrongEvent> {
+    pub fn broadcast_any(
+        &self,
+        event: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Cancellable<Result<(), EmissionError<Value>>>, WrongEvent> {
         match event.downcast::<E>() {
             Ok(event) => Ok(self.broadcast(&event)),
             Err(_other) => Err(WrongEvent { expected: std::any::type_name::<E>() }),

@@ -115,6 +115,9 @@ impl SchedulerBus {
     }
 
     /// Emits a signal; the results of the handlers that it matched, in registration order. They are lost if any of them failed.
+    ///
+    /// # Cancel safety
+    /// Dropped, it drops the handlers in flight. The signal is counted as emitted, and what its handlers did is not counted.
     pub fn emit(&self, signal: ScheduleSignal) -> Cancellable<Result<Vec<Value>, EmissionError<Value>>> {
         self.0.count(&signal, |run| *run.emitted.entry(signal.kind).or_default() += 1);
         let signal = Arc::new(signal);

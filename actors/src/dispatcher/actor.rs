@@ -62,11 +62,7 @@ impl<V: Send + Sync + 'static> Handler for DispatcherActor<V> {
         self.places.is_free()
     }
 
-    async fn handle(
-        &mut self,
-        message: DispatchMessage<V>,
-        context: &Context<DispatchMessage<V>>,
-    ) -> Result<(), HandlerError> {
+    async fn handle(&mut self, message: DispatchMessage<V>, context: &Context<DispatchMessage<V>>) -> Result<(), HandlerError> {
         while let Some(ended) = self.running.try_join_next() {
             // The kernel contains what handlers do. What is left is ours; the emitter hears that nobody reported.
             if let Err(error) = ended {

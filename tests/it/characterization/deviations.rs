@@ -93,9 +93,20 @@ impl Circumstances {
 fn fails_at_once(handler: &Handler) -> bool {
     let fails = |steps: &[Step]| {
         let decisive = steps.iter().find(|step| {
-            !matches!(step, Step::Set { .. } | Step::Mark { .. } | Step::Read { .. } | Step::Mutate { .. } | Step::Register { .. } | Step::Unregister { .. })
+            !matches!(
+                step,
+                Step::Set { .. }
+                    | Step::Mark { .. }
+                    | Step::Read { .. }
+                    | Step::Mutate { .. }
+                    | Step::Register { .. }
+                    | Step::Unregister { .. }
+            )
         });
-        matches!(decisive, Some(Step::Raise { .. } | Step::RaiseFatal { .. } | Step::RaiseRefused {} | Step::Cancel {} | Step::Stop {}))
+        matches!(
+            decisive,
+            Some(Step::Raise { .. } | Step::RaiseFatal { .. } | Step::RaiseRefused {} | Step::Cancel {} | Step::Stop {})
+        )
     };
     fails(&handler.invoke_script) || fails(&handler.script)
 }
@@ -125,4 +136,34 @@ pub(super) fn expected(scenario: &Scenario) -> Expected {
         }
     }
     expected
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn denied(denials_stored: u64) -> Scenario {
+        let scenario = json!({
+            "schema": "tipstaff.characterization/1", "id": "any/one", "profile": "session_observer", "title": "", "tags": [],
+            "event_order": "total", "handlers": [], "setup": {"gate": {"kind": "deny"}}, "emit": {"entry": "async"},
+            "deterministic": true,
+            "observed": {
+                "events": [], "outcome": {"kind": "returned", "value": []}, "never_awaited": [], "not_run": [], "logs": {},
+                "extra": {"stored": 1, "denials_stored": denials_stored},
+            },
+        });
+        serde_json::from_value(scenario).unwrap()
+    }
+
+    /// A deviation that is listed changes what is expected; one that would change nothing is found.
+    #[test]
+    fn a_listed_deviation_that_agrees_is_found() {
+        let differs = expected(&denied(0));
+        assert_eq!((differs.deviations.len(), differs.agreeing.len()), (1, 0));
+        assert_eq!(differs.observed.extra["denials_stored"], 1);
+        let agrees = expected(&denied(1));
+        assert_eq!((agrees.deviations.len(), agrees.agreeing.len()), (0, 1));
+    }
 }

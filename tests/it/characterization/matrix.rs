@@ -21,12 +21,12 @@ use tipstaff::dispatch::{
 };
 
 use super::compare::differences;
+use super::corpus;
 use super::deviations::expected;
 use super::drivers::{self, Driver};
 use super::run::run;
 use super::scenario::Scenario;
 use super::world::Pace;
-use super::corpus;
 use crate::rig::show;
 
 /// A profile with one other value.
@@ -51,7 +51,9 @@ const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         field: "handler_classification",
         to: &["by_declaration", "by_return_value"],
-        applies: |phase| phase["returned_awaitable"] == "await_in_invocation" && phase["returned_value_classifier"] != "not_inspected",
+        applies: |phase| {
+            phase["returned_awaitable"] == "await_in_invocation" && phase["returned_value_classifier"] != "not_inspected"
+        },
         reason: "what is declared async can only return a native body, which both await, and what else a call returns is looked at under both",
     },
     Equivalent {
@@ -69,7 +71,9 @@ const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         field: "returned_awaitable",
         to: &["await_in_invocation"],
-        applies: |phase| phase["handler_classification"] == "by_declaration" && phase["returned_value_classifier"] == "not_inspected",
+        applies: |phase| {
+            phase["handler_classification"] == "by_declaration" && phase["returned_value_classifier"] == "not_inspected"
+        },
         reason: "what a declared sync handler returns is not looked at, and so discarded unawaited under both",
     },
     Equivalent {
@@ -89,9 +93,7 @@ const EQUIVALENT: &[Equivalent] = &[
 impl Equivalent {
     fn of(mutant: &Mutant, phase: &Value) -> Option<&'static Self> {
         let field = mutant.field.rsplit('/').next().unwrap_or_default();
-        EQUIVALENT.iter().find(|same| {
-            same.field == field && same.to.iter().any(|to| mutant.to == *to) && (same.applies)(phase)
-        })
+        EQUIVALENT.iter().find(|same| same.field == field && same.to.iter().any(|to| mutant.to == *to) && (same.applies)(phase))
     }
 }
 
@@ -139,7 +141,12 @@ fn mutants(policy: &Value) -> Vec<Mutant> {
         for to in others(field).into_iter().filter(|to| to != from) {
             let mut changed = policy.clone();
             *changed.pointer_mut(pointer).expect("the field is there") = to.clone();
-            found.push(Mutant { field: pointer.trim_start_matches("/phases/0/").trim_start_matches('/').to_owned(), from: from.clone(), to, policy: changed });
+            found.push(Mutant {
+                field: pointer.trim_start_matches("/phases/0/").trim_start_matches('/').to_owned(),
+                from: from.clone(),
+                to,
+                policy: changed,
+            });
         }
     });
     found
@@ -170,8 +177,7 @@ fn fate(driver: &Driver, scenarios: &[Arc<Scenario>], policy: &Value) -> Fate {
         }
     };
     let deterministic = scenarios.iter().filter(|scenario| scenario.deterministic);
-    let (quick, slow): (Vec<_>, Vec<_>) =
-        deterministic.partition(|scenario| driver.pace(scenario, Some(policy)) == Pace::Paused);
+    let (quick, slow): (Vec<_>, Vec<_>) = deterministic.partition(|scenario| driver.pace(scenario, Some(policy)) == Pace::Paused);
     let red = quick.into_iter().find(|scenario| differs(scenario)).or_else(|| first(&slow, &differs));
     red.map_or(Fate::Unseen, |scenario| Fate::Red(scenario.id.clone()))
 }
@@ -180,7 +186,8 @@ fn fate(driver: &Driver, scenarios: &[Arc<Scenario>], policy: &Value) -> Fate {
 fn first<'a>(scenarios: &[&'a Arc<Scenario>], holds: &(impl Fn(&Arc<Scenario>) -> bool + Sync)) -> Option<&'a Arc<Scenario>> {
     std::thread::scope(|scope| {
         let asked: Vec<_> = scenarios.iter().map(|scenario| (scenario, scope.spawn(move || holds(scenario)))).collect();
-        let answered: Vec<_> = asked.into_iter().map(|(scenario, asked)| (scenario, asked.join().expect("a scenario ends"))).collect();
+        let answered: Vec<_> =
+            asked.into_iter().map(|(scenario, asked)| (scenario, asked.join().expect("a scenario ends"))).collect();
         answered.into_iter().find(|(_, holds)| *holds).map(|(scenario, _)| *scenario)
     })
 }
@@ -188,7 +195,8 @@ fn first<'a>(scenarios: &[&'a Arc<Scenario>], holds: &(impl Fn(&Arc<Scenario>) -
 fn matrix(profile: &str) {
     let driver = drivers::all().into_iter().find(|driver| driver.profile == profile).expect("it is in scope");
     let corpus = corpus::read(&[profile]);
-    let scenarios: Vec<_> = [&corpus.scenarios, &corpus.own].into_iter().filter_map(|from| from.get(profile)).flatten().cloned().collect();
+    let scenarios: Vec<_> =
+        [&corpus.scenarios, &corpus.own].into_iter().filter_map(|from| from.get(profile)).flatten().cloned().collect();
     let named = (driver.policy)();
     let mut wrong = Vec::new();
     let mut table = format!("matrix of {profile}: one other value -> the first trace that differs, of {}", scenarios.len());

@@ -1,6 +1,7 @@
 //! Runs one scenario: builds its world, lets the profile's driver emit, and puts the trace together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -66,13 +67,18 @@ impl Stage {
 
     /// Waits for the emission as its emitter does: cancels it when the scenario says so, and gives up on it when it hangs.
     pub(super) async fn emission(&self, cancel: impl Fn(), emission: impl Future<Output = Outcome>) -> Outcome {
+        let mut emission = pin!(emission);
         let outcome = tokio::select! {
             biased;
-            outcome = emission => outcome,
-            () = self.cancelling(cancel) => Outcome::Hung,
+            outcome = &mut emission => outcome,
+            () = self.cancelling(cancel) => unreachable!("it waits on after it has cancelled"),
             () = sleep(HUNG) => Outcome::Hung,
         };
         self.ended(&outcome);
+        if outcome == Outcome::Hung {
+            // What giving up does to it is no part of the trace.
+            self.settle().await;
+        }
         outcome
     }
 
@@ -100,11 +106,10 @@ impl Stage {
 
     /// Waits for late events, if the recorder did. What happens after it is no part of the trace.
     pub(super) async fn settle(&self) {
-        if self.scenario.settle_ms > 0 {
+        if self.scenario.settle_ms > 0 && self.trace.get().is_none() {
             self.world.settle(self.scenario.settle_ms).await;
         }
-        let settled = self.trace.set((self.world.events(), self.warnings.take()));
-        assert!(settled.is_ok(), "an emission is settled once");
+        self.trace.get_or_init(|| (self.world.events(), self.warnings.take()));
     }
 }
 
@@ -118,7 +123,8 @@ fn latches(scenario: &Scenario) -> BTreeSet<String> {
 }
 
 fn not_run(scenario: &Scenario, events: &[String]) -> Vec<String> {
-    let ran = |name: &str| events.iter().any(|event| [":start", ":invoke"].iter().any(|what| event.strip_suffix(what) == Some(name)));
+    let ran =
+        |name: &str| events.iter().any(|event| [":start", ":invoke"].iter().any(|what| event.strip_suffix(what) == Some(name)));
     let names: BTreeSet<&String> = scenario.handlers.iter().map(|handler| &handler.name).collect();
     names.into_iter().filter(|name| !ran(name)).cloned().collect()
 }

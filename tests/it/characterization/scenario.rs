@@ -333,3 +333,30 @@ impl fmt::Display for By {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What is not known is refused wherever it stands, also beside a step that has no members.
+    #[test]
+    fn an_unknown_member_is_an_error() {
+        let step = |step: Value| serde_json::from_value::<Step>(step).is_ok();
+        assert!(step(json!({"op": "hang"})) && step(json!({"op": "sleep", "ms": 1})));
+        assert!(
+            !step(json!({"op": "hang", "ms": 1}))
+                && !step(json!({"op": "sleep", "ms": 1, "s": 1}))
+                && !step(json!({"op": "nap"}))
+        );
+        let handler = json!({"name": "h", "kind": "sync", "script": []});
+        assert!(serde_json::from_value::<Handler>(handler.clone()).is_ok());
+        let mut more = handler;
+        more["once"] = json!(true);
+        assert!(serde_json::from_value::<Handler>(more).is_err());
+        assert!(serde_json::from_value::<OnCancel>(json!({"do": "propagate", "value": 1})).is_err());
+        assert!(serde_json::from_value::<Raised>(json!({"type": "store_refused", "name": "E"})).is_err());
+        assert!(serde_json::from_value::<Outcome>(json!({"kind": "hung"})).is_ok());
+    }
+}

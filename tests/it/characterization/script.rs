@@ -220,7 +220,10 @@ enum Stage {
 
 impl Unawaited {
     /// Awaits the body; a cancellation reaches it when the given future ends.
-    pub(super) fn until(self, cancelled: impl Future<Output = ()> + Send + 'static) -> impl Future<Output = End> + Send + 'static {
+    pub(super) fn until(
+        self,
+        cancelled: impl Future<Output = ()> + Send + 'static,
+    ) -> impl Future<Output = End> + Send + 'static {
         let body = Arc::clone(&self.body);
         let script = Box::pin(async move { body.awaited().await });
         Awaited { cancelled: Some(Box::pin(cancelled)), script: Some(script), unawaited: self }

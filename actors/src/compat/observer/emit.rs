@@ -2,24 +2,23 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::Value;
 use tipstaff_core::clock::Deadline;
 use tipstaff_core::dispatch::profile::compat;
-use tipstaff_core::dispatch::{
-    Condition, DispatchPolicy, DispatchReport, EmissionHandle, HandlerError, HandlerFailure, RegisterError, Registration, Subscriber,
-};
-use tipstaff_core::interception::Denial;
+use tipstaff_core::dispatch::{Condition, DispatchPolicy, HandlerError, RegisterError, Registration, Subscriber};
 use tipstaff_core::observation::RecentFacts;
 use tipstaff_core::signal::Signal;
-use tokio::sync::Notify;
 
+use super::answer::{ObserveError, Observed};
 use super::gate::{Gate, GateOwner, Ruled};
+use super::pending::{Cancel, Owed};
 use crate::compat::Cancellable;
-use crate::dispatcher::{DispatcherHandle, EmissionError};
+use crate::dispatcher::{DispatcherHandle, Emission};
 use crate::runtime::RuntimeError;
 use crate::session::Session;
 
@@ -89,44 +88,6 @@ struct Inner {
     gate: Option<GateOwner>,
     routes: Vec<Route>,
     handle: DispatcherHandle<Signal, Value>,
-}
-
-/// What an emission came to.
-#[derive(Debug)]
-pub enum Observed {
-    /// The gate did not let the fact be shown. It is on record all the same (P-2).
-    Denied(Denial),
-    /// It was shown.
-    Reported(DispatchReport<Value>),
-}
-
-/// Why an emission has no report as a value. The fact is on record in every case.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ObserveError {
-    /// The gate was cancelled, by its own account.
-    #[error("the session's gate was cancelled")]
-    GateCancelled,
-    /// The gate failed fatally.
-    #[error("the session's gate failed fatally: {0}")]
-    GateFatal(HandlerFailure),
-    /// A route's condition failed, or was cancelled. No subscriber was called.
-    #[error("the condition of route {route} failed")]
-    Route {
-        /// Its place among the routes.
-        route: usize,
-        /// How.
-        error: HandlerError,
-    },
-    /// The emitter cancelled before the fact was shown.
-    #[error("the emission was cancelled")]
-    Cancelled,
-    /// The session has ended: nobody is shown the fact (F-23).
-    #[error("the session has ended: the fact is journalled and shown to nobody")]
-    SessionEnded,
-    /// What the profile raises, or why there was no dispatch.
-    #[error(transparent)]
-    Emission(EmissionError<Value>),
 }
 
 impl SessionObserver {
@@ -213,8 +174,8 @@ impl SessionObserver {
     pub fn emit(&self, fact: Signal) -> Cancellable<Result<Observed, ObserveError>> {
         let (cancel, inner) = (Arc::new(Cancel::default()), Arc::clone(&self.0));
         let cancelling = Arc::clone(&cancel);
-        let owed = Owed { session: self.0.session.clone(), fact: Some(fact) };
-        let rest: futures::future::BoxFuture<'static, _> = match &self.0.gate {
+        let owed = Owed::new(&self.0.session, fact);
+        let rest: BoxFuture<'static, _> = match &self.0.gate {
             None => match inner.show(owed) {
                 Ok(emission) => inner.shown(emission, cancel).boxed(),
                 Err(error) => std::future::ready(Err(error)).boxed(),
@@ -245,7 +206,7 @@ impl Inner {
     }
 
     /// Records a fact, routes it, and admits its emission.
-    fn show(&self, owed: Owed) -> Result<crate::dispatcher::Emission<Value>, ObserveError> {
+    fn show(&self, owed: Owed) -> Result<Emission<Value>, ObserveError> {
         let fact = owed.pay().ok_or(ObserveError::SessionEnded)?;
         for (route, Route { condition, into }) in self.routes.iter().enumerate() {
             match condition.holds(&fact) {
@@ -259,7 +220,7 @@ impl Inner {
 
     fn shown(
         &self,
-        emission: crate::dispatcher::Emission<Value>,
+        emission: Emission<Value>,
         cancel: Arc<Cancel>,
     ) -> impl Future<Output = Result<Observed, ObserveError>> + Send + 'static {
         cancel.hand_over(emission.handle());
@@ -267,75 +228,12 @@ impl Inner {
     }
 }
 
-/// A fact that is not on record yet. Dropped, it is put there: it has happened (P-2).
-struct Owed {
-    session: Session,
-    fact: Option<Signal>,
-}
-
-impl Owed {
-    fn fact(&self) -> &Signal {
-        self.fact.as_ref().expect("it is taken by paying, which takes this by value")
-    }
-
-    /// Records it; as it may be shown, unless the session has ended.
-    fn pay(mut self) -> Option<Arc<Signal>> {
-        self.fact.take().and_then(|fact| self.session.record(fact))
-    }
-}
-
-impl Drop for Owed {
-    fn drop(&mut self) {
-        if let Some(fact) = self.fact.take() {
-            let _shown_to_nobody = self.session.record(fact);
-        }
-    }
-}
-
-/// What a cancellation reaches: the gate, or the emission.
-#[derive(Default)]
-struct Cancel {
-    /// Locked for a few lines that never wait.
-    emission: Mutex<(bool, Option<EmissionHandle>)>,
-    asked: Notify,
-}
-
-impl Cancel {
-    fn cancel(&self) {
-        let mut emission = self.emission();
-        emission.0 = true;
-        if let Some(handle) = &emission.1 {
-            handle.cancel();
-        }
-        drop(emission);
-        self.asked.notify_one();
-    }
-
-    async fn asked(&self) {
-        loop {
-            if self.emission().0 {
-                return;
-            }
-            self.asked.notified().await;
-        }
-    }
-
-    fn hand_over(&self, handle: EmissionHandle) {
-        let mut emission = self.emission();
-        if emission.0 {
-            handle.cancel();
-        }
-        emission.1 = Some(handle);
-    }
-
-    fn emission(&self) -> MutexGuard<'_, (bool, Option<EmissionHandle>)> {
-        self.emission.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl fmt::Debug for SessionObserver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionObserver").field("session", self.0.session.id()).field("gate", &self.0.gate).finish_non_exhaustive()
+        f.debug_struct("SessionObserver")
+            .field("session", self.0.session.id())
+            .field("gate", &self.0.gate)
+            .finish_non_exhaustive()
     }
 }
 

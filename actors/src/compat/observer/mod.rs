@@ -11,7 +11,10 @@
 //!
 //! The emitter may go away at any step: what was not admitted yet is admitted then.
 
+mod answer;
 mod emit;
 mod gate;
+mod pending;
 
-pub use emit::{ObserveError, Observed, SessionObserver, SessionObserverBuilder};
+pub use answer::{ObserveError, Observed};
+pub use emit::{SessionObserver, SessionObserverBuilder};

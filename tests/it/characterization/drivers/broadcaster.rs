@@ -55,10 +55,15 @@ async fn drive(stage: Stage, policy: Option<Value>) -> Result<Driven, String> {
     let outcome = match stage.scenario.emit.event.as_deref() {
         None => {
             let emission = broadcaster.broadcast(&Arc::new(Event));
-            stage.emission(cancelling(emission.canceller()), async { emission.await.map_or_else(|e| not_returned(&e), |()| NOTHING) }).await
+            stage
+                .emission(cancelling(emission.canceller()), async {
+                    emission.await.map_or_else(|e| not_returned(&e), |()| NOTHING)
+                })
+                .await
         }
         Some("wrong_type") => {
-            let refused = broadcaster.broadcast_any(Arc::new("no event")).map_or_else(|_wrong| library("ValueError"), |_| NOTHING);
+            let refused =
+                broadcaster.broadcast_any(Arc::new("no event")).map_or_else(|_wrong| library("ValueError"), |_| NOTHING);
             stage.ended(&refused);
             refused
         }

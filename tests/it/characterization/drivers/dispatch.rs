@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tipstaff::compat::Canceller;
 use tipstaff::dispatch::{
-    CancelledBy, Cause, Condition, DispatchError, DispatchReport, FailureKind, HandlerContext, HandlerError, HandlerFailure, Member, MemberEnd,
-    Outcome as Ended, RaisedError, Refusal, Returned, Stage as Phase, Subscriber,
+    CancelledBy, Cause, Condition, DispatchError, DispatchReport, FailureKind, HandlerContext, HandlerError, HandlerFailure,
+    Member, MemberEnd, Outcome as Ended, RaisedError, Refusal, Returned, Stage as Phase, Subscriber,
 };
 use tipstaff::dispatcher::EmissionError;
 
@@ -22,10 +22,12 @@ use crate::characterization::world::Change;
 pub(super) fn subscriber<F: 'static>(body: &Arc<Body>, name: String) -> Subscriber<F, Value> {
     let body = Arc::clone(body);
     match body.handler.kind {
-        Kind::Async | Kind::AsyncPartial => Subscriber::declared_async_with(name, move |_fact: Arc<F>, context: HandlerContext| {
-            let unawaited = body.awaitable();
-            async move { awaited(unawaited, context).await }
-        }),
+        Kind::Async | Kind::AsyncPartial => {
+            Subscriber::declared_async_with(name, move |_fact: Arc<F>, context: HandlerContext| {
+                let unawaited = body.awaitable();
+                async move { awaited(unawaited, context).await }
+            })
+        }
         Kind::Sync | Kind::AsyncCallableObject | Kind::SyncReturnsCoroutine | Kind::SyncReturnsFuture => {
             Subscriber::declared_sync_with(name, move |_fact: &Arc<F>, context: &HandlerContext| {
                 let context = context.clone();
@@ -144,11 +146,12 @@ pub(super) fn cancelling(handle: Canceller) -> impl Fn() {
 /// The results of a report as the original returned them: those that ended in their call first, then the gathered ones.
 pub(super) fn results(report: &DispatchReport<Value>) -> Value {
     let of = |phase| report.entries().filter(move |entry| entry.stage == phase);
-    let results = of(Phase::Invocation).chain(of(Phase::ReturnedAwaitables)).filter_map(|entry| match (entry.value, entry.outcome) {
-        (Some(value), _) => Some(value.clone()),
-        (None, Ended::Cancelled(by)) => Some(json!({"$cancelled": by_whom(*by, entry.registration).to_string()})),
-        (None, _) => None,
-    });
+    let results =
+        of(Phase::Invocation).chain(of(Phase::ReturnedAwaitables)).filter_map(|entry| match (entry.value, entry.outcome) {
+            (Some(value), _) => Some(value.clone()),
+            (None, Ended::Cancelled(by)) => Some(json!({"$cancelled": by_whom(*by, entry.registration).to_string()})),
+            (None, _) => None,
+        });
     results.collect()
 }
 

@@ -7,7 +7,9 @@ use futures::FutureExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tipstaff::cancel::Cancellation;
-use tipstaff::compat::{Hook, HookCanceller, HookEmission, HookEnd, HookError, HookPoint, HookPoints, HookPolicy, HookRecord, HookReturn};
+use tipstaff::compat::{
+    Hook, HookCanceller, HookEmission, HookEnd, HookError, HookPoint, HookPoints, HookPolicy, HookRecord, HookReturn,
+};
 use tipstaff::declare::CallableRef;
 use tipstaff::interception::{Decision, DenialCode, InterceptError, Plan, PlanBuilder, Registration, StageSpec, Turn};
 use tipstaff::{Runtime, Session};

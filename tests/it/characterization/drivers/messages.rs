@@ -51,9 +51,13 @@ async fn drive_sync(stage: Stage, policy: Option<Value>) -> Result<Driven, Strin
         Some(policy) => testing::sync_messages(policy_of(policy)?),
     };
     let (registers, removes) = (messages.clone(), messages.clone());
-    register(&stage, move |body, unique| registers.on_added(predicated(body, unique)?).map_err(|error| error.to_string()), move |registration| {
-        removes.remove(registration);
-    })?;
+    register(
+        &stage,
+        move |body, unique| registers.on_added(predicated(body, unique)?).map_err(|error| error.to_string()),
+        move |registration| {
+            removes.remove(registration);
+        },
+    )?;
     stage.begin();
     let pile = Pile::default();
     let outcome = match messages.add(Message, |message| keep(&pile, message)) {
@@ -76,14 +80,19 @@ async fn drive_async(stage: Stage, policy: Option<Value>) -> Result<Driven, Stri
     }
     .expect("a dispatcher comes up");
     let (registers, removes) = (messages.clone(), messages.clone());
-    register(&stage, move |body, unique| registers.on_added(predicated(body, unique)?).map_err(|error| error.to_string()), move |registration| {
-        removes.remove(registration);
-    })?;
+    register(
+        &stage,
+        move |body, unique| registers.on_added(predicated(body, unique)?).map_err(|error| error.to_string()),
+        move |registration| {
+            removes.remove(registration);
+        },
+    )?;
     stage.begin();
     let pile = Pile::default();
     let emission = messages.add(Message, |message| keep(&pile, message));
     let handle = cancelling(emission.canceller());
-    let outcome = stage.emission(handle, async { emission.await.map_or_else(|error| not_returned(&error), |_message| added()) }).await;
+    let outcome =
+        stage.emission(handle, async { emission.await.map_or_else(|error| not_returned(&error), |_message| added()) }).await;
     stage.settle().await;
     Ok(Driven { outcome, extra: held(&pile) })
 }

@@ -135,7 +135,10 @@ async fn drive(stage: Stage, policy: Option<Value>) -> Result<Driven, String> {
     stage.settle().await;
     let mut extra = facts(&session);
     if !routes.is_empty() {
-        extra.insert("streams".to_owned(), streams.iter().map(|(name, ring)| (name.clone(), json!(ring.snapshot().facts.len()))).collect());
+        extra.insert(
+            "streams".to_owned(),
+            streams.iter().map(|(name, ring)| (name.clone(), json!(ring.snapshot().facts.len()))).collect(),
+        );
     }
     if persist.is_some() {
         session.settled(soon()).await.expect("the journal answers");

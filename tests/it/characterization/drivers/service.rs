@@ -8,14 +8,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tipstaff::cancel::Cancellation;
 use tipstaff::compat::{
-    HookEvent, HookResponse, HookedAnswer, HookedCall, HookedChunks, HookedEnd, HookedEvent, HookError, ServiceHook, ServiceHooks,
+    HookError, HookEvent, HookResponse, HookedAnswer, HookedCall, HookedChunks, HookedEnd, HookedEvent, ServiceHook, ServiceHooks,
 };
 use tipstaff::operation::StreamState;
 use tipstaff::{OwnerHandle, Runtime, Session};
 
+use super::dispatch::library;
 use super::hooks::{awaited, cancelled, hook, hook_result, raised};
 use super::observer::open;
-use super::dispatch::library;
 use super::{Driver, never};
 use crate::characterization::run::{Driven, Stage};
 use crate::characterization::scenario::{Entry, Handler, Outcome, Role};
@@ -69,15 +69,17 @@ async fn drive(stage: Stage, streams: bool) -> Result<Driven, String> {
     // The events are read after the emission, whatever became of it.
     let mut answered = None;
     let calling = async {
-        let (answer, chunks) = if streams { service.stream(&stage, call, setup).await } else { (service.invoke(call).await, Vec::new()) };
+        let (answer, chunks) =
+            if streams { service.stream(&stage, call, setup).await } else { (service.invoke(call).await, Vec::new()) };
         let outcome = outcome(&answer, streams.then_some(chunks));
         answered = Some(answer);
         outcome
     };
-    let outcome = stage.emission(move || handle.cancel(), calling).await;
+    let outcome = stage.emission(move || handle.cancel(), Box::pin(calling)).await;
     stage.settle().await;
     let answer = answered.ok_or("the call has no answer to read events from")?;
-    let mut extra = BTreeMap::from([("pre".to_owned(), event(answer.pre.as_ref())), ("post".to_owned(), event(answer.post.as_ref()))]);
+    let mut extra =
+        BTreeMap::from([("pre".to_owned(), event(answer.pre.as_ref())), ("post".to_owned(), event(answer.post.as_ref()))]);
     if streams {
         extra.insert("stream_state".to_owned(), json!(answer.stream.map(state)));
     }
@@ -96,7 +98,9 @@ fn service_hook(stage: &Stage, handler: &Handler) -> ServiceHook {
 impl Service {
     async fn invoke(&self, call: HookedCall) -> HookedAnswer {
         let core = Arc::clone(&self.core);
-        let made = self.owner.invoke_hooked(&self.session, call, move |_request, asked| async move { awaited(core.awaitable(), asked).await });
+        let made = self
+            .owner
+            .invoke_hooked(&self.session, call, move |_request, asked| async move { awaited(core.awaitable(), asked).await });
         made.await
     }
 
