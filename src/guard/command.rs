@@ -279,6 +279,6 @@ fn strongest(mut parts: Vec<Part<'_>>) -> Option<Part<'_>> {
 }
 
 fn found_at(part: &Part<'_>, program: &Field) -> Found {
-    let doubt = (part.holds == Holds::Maybe).then(|| (part.doubt)(format!("{}{}", part.word.text, part.word.tail)));
+    let doubt = (part.holds == Holds::Maybe).then(|| (part.doubt)(part.word.shown()));
     Found { span: part.word.span.clone(), program: Some(program.span.clone()), doubt }
 }

@@ -135,12 +135,20 @@ fn a_literal_violation_is_denied() {
 #[test]
 fn an_ordinary_clean_line_is_seldom_asked() {
     let Some(recording) = recording() else { return };
-    let (mut ordinary, mut adversarial) = (Share::default(), Share::default());
+    let (mut ordinary, mut adversarial) = (Share::default(), BTreeMap::<_, (usize, Vec<_>)>::new());
     for (guard, line, answered) in each(&recording).filter(|(guard, line, _)| line.verdict(guard) == Verdict::Clean) {
-        let share = if line.is("ordinary") { &mut ordinary } else { &mut adversarial };
-        share.add(answered.does != Does::Ask, guard, line, &answered);
+        let asked = answered.does == Does::Ask;
+        if line.is("ordinary") {
+            ordinary.add(!asked, guard, line, &answered);
+            continue;
+        }
+        let (of, ids) = adversarial.entry(guard).or_default();
+        *of += 1;
+        ids.extend(asked.then_some(&*line.id));
     }
-    adversarial.at_most(100, "adversarial clean lines that are asked");
+    for (guard, (of, ids)) in &adversarial {
+        println!("{guard}: adversarial clean lines that are asked: {} of {of}\n  {}", ids.len(), ids.join(" "));
+    }
     ordinary.at_most(ASKED_PERCENT, "ordinary clean lines that are asked");
 }
 

@@ -117,7 +117,7 @@ fn spliced(lines: Vec<String>) -> impl Strategy<Value = Vec<u8>> {
 fn any_bytes_are_answered() {
     let recorded = recorded::recording().map(|recording| recording.lines);
     let mut lines: Vec<String> = recorded.into_iter().flatten().map(|line| line.line).filter(|line| line.len() < 4_096).collect();
-    lines.extend(worst::lines(100).into_iter().map(|(_, line)| line));
+    lines.extend(worst::lines(200).into_iter().map(|(_, line)| line));
     let form = select(vec![&b""[..], b"\x01", b"\x02"]);
     let bytes = prop_oneof![2 => vec(any::<u8>(), 0..200), 5 => fragments(), 5 => spliced(lines)];
     let cases = if crate::data::is_set("TIPSTAFF_TEST_FULL_SIZE") { 20_000 } else { 2_000 };

@@ -82,7 +82,8 @@ const LINES: &[&str] = &[
 ];
 
 /// Whether a line can reach nothing outside its folder: no absolute path but `/dev/null`, no way up or home, no other path for programs, no emptied
-/// environment, no codes for characters that could hide one of these, no signals.
+/// environment, no shell that reads the machine's own profile (which sets the path anew), no codes for characters that could hide one of these, no
+/// signals.
 fn is_contained(line: &str) -> bool {
     let line = line.replace("/dev/null", "");
     let relative = line.match_indices('/').all(|(at, _)| {
@@ -90,11 +91,15 @@ fn is_contained(line: &str) -> bool {
     });
     let words: BTreeSet<&str> = line.split(|c: char| c.is_whitespace() || "();|&\"'`".contains(c)).collect();
     let leaves = ["-", "-i", "-p", "exec", "kill", "enable", "ulimit", "sudo"];
+    let login = |word: &&str| {
+        word.starts_with("--login") || (!word.starts_with("--") && word.starts_with('-') && word.contains(['l', 'i']))
+    };
     let without_folders = line.replace("cd ..", "");
     let time = line.trim_start().starts_with("time -p ");
     relative
         && !without_folders.contains("..")
         && !["~", "PATH", "HOME", "OLDPWD"].iter().any(|part| line.contains(part))
+        && !words.iter().any(login)
         && !(line.contains("$'") && line.contains('\\'))
         && !leaves.iter().any(|leave| words.contains(leave) && !(time && *leave == "-p"))
 }
@@ -302,6 +307,8 @@ fn a_line_that_could_leave_its_folder_is_not_run() {
         "$'\\x2fbin\\x2frm' x",
         "kill -9 -1",
         "exec -c npm",
+        "bash -lc 'npm ci'",
+        "sh --login -c 'npm ci'",
     ] {
         assert!(!is_contained(line), "{line}");
     }

@@ -69,11 +69,6 @@ fn shell_calls(path: &Path) -> Vec<(Call, Option<Arc<str>>)> {
     calls
 }
 
-/// Whether the owner of the transcript took the command out.
-fn is_redacted(call: &Call) -> bool {
-    call.input.get("redacted") == Some(&Value::Bool(true))
-}
-
 fn judged(policy: &Policy, call: &Call, workspace: Option<&str>) -> (Said, String) {
     let call = GuardedCall { tool: &call.name, input: &call.input, cwd: call.cwd.as_deref(), workspace };
     let judgement = policy.judge(&call);
@@ -89,7 +84,7 @@ fn judged(policy: &Policy, call: &Call, workspace: Option<&str>) -> (Said, Strin
     }
 }
 
-/// The command of a call, as far as it is one text.
+/// The command of a call, or the last of its words. Nothing where the owner of the transcript took the command out.
 fn line(call: &Call) -> Option<&str> {
     let command = call.input.get("command").or_else(|| call.input.get("cmd"))?;
     command.as_str().or_else(|| command.as_array()?.last()?.as_str())
@@ -109,7 +104,7 @@ fn a_real_shell_call_is_seldom_asked() {
         let policy = recorded::policy(source);
         let (mut said, mut redacted, mut asked) = (BTreeMap::new(), 0, Vec::new());
         for (path, (call, workspace)) in &calls {
-            if is_redacted(call) {
+            if line(call).is_none() {
                 redacted += 1;
                 assert_eq!(
                     judged(&policy, call, workspace.as_deref()).0,
@@ -168,7 +163,7 @@ fn the_named_cases_come_out_of_a_replay() {
     assert!(decisions[0]["call"].to_string().contains("rm -rf"), "{decisions:?}");
     // Removals within long commands, one by its path and two by a variable of the line.
     let (decided, decisions) = replayed(&folder, "claude/rm-and-attachments-2.1.231.jsonl", &policies["no-rm-rf-outside-build"]);
-    assert_eq!((decided["ask"], decided["deny"]), (0, 3), "{decisions:?}");
+    assert_eq!(decided["deny"], 3, "{decisions:?}");
     // Five calls of npm, as lists of words for `bash -lc`.
     let (decided, decisions) = replayed(&folder, "codex/bare-2025-09-shell.jsonl", &policies["npm-to-pnpm"]);
     assert_eq!((decided["ask"], decided["deny"], decided["rewrite"]), (0, 0, 5), "{decisions:?}");

@@ -120,7 +120,7 @@ pub(crate) fn lines(bytes: usize) -> Vec<(String, String)> {
     let followed = [
         ("functions that call the next twice", chained(bytes, |n| format!("f{n}(){{ f{0};f{0};}};", n + 1), "f0")),
         ("values that hold the last twice", chained(bytes, |n| format!("x{}=$x{n}$x{n};", n + 1), "$x9")),
-        ("loops within loops", nested("for x in a b c d;do ", "ls", ";done", bytes / 25)),
+        ("loops within loops", nested("for x in a b c d;do ", "ls", ";done", (bytes - 2) / 25)),
         ("words that are run", format!("{}ls", "f(){ \"$@\" \"$@\";};f ".repeat(bytes / 22))),
         ("one long here-document", format!("sh <<E\n{}E\n", "rm -rf build\n".repeat(bytes / 13 - 1))),
         ("one long quoted program", format!("sh -c '{}'", "ls;".repeat(bytes / 3 - 4))),

@@ -97,7 +97,7 @@ impl Runner<'_> {
         };
         let plain = fields[0].literal() == Some(&name);
         let folder = shell.folder.clone();
-        let mut output = None;
+        let (mut output, mut is_function) = (None, false);
         if plain && !outside {
             let moment = shell.now();
             let function = shell.functions.get(name.as_str()).map(Rc::clone);
@@ -109,7 +109,8 @@ impl Runner<'_> {
                 shell.leaves = false;
             }
             self.builtin(&name, &fields, at, shell);
-            if function.is_some() {
+            is_function = function.is_some();
+            if is_function {
                 // The function, or the command of that name; and some of its variables may have been its own.
                 self.doubt(shell, &moment, at);
             }
@@ -122,7 +123,7 @@ impl Runner<'_> {
         self.trace.invocations.push(Invocation {
             folder,
             input: shell.input.text().map(str::to_owned),
-            wrapper: children.known,
+            wrapper: children.known || is_function,
             elsewhere: shell.elsewhere,
             fields: fields.clone(),
         });
