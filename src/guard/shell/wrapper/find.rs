@@ -13,7 +13,7 @@
 //! part too many is told rather than one too few.
 
 use super::super::field::{Field, Open};
-use super::options::{Call, Grammar, head, made};
+use super::options::{Call, Grammar, gap};
 use super::{Child, Folder, Found};
 
 /// How many parts within others are told.
@@ -92,12 +92,18 @@ fn start(fields: &[Field]) -> String {
     if fields.iter().any(|field| field.text.starts_with("-files0-from")) {
         return String::new();
     }
-    let mut starts = rest.skip_while(options).take_while(|field| !expression(field)).map(|field| field.text.as_str());
+    let mut starts = rest.skip_while(options).take_while(|field| !expression(field)).map(known);
     let first = starts.next().unwrap_or(".");
     let common = |one: &str, other: &str| {
         one.char_indices().zip(other.chars()).find(|((_, a), b)| a != b).map_or(one.len().min(other.len()), |((at, _), _)| at)
     };
     starts.fold(first.to_owned(), |start, next| start[..common(&start, next)].to_owned())
+}
+
+/// The beginning of a word that is known: of a pattern what stands before its first sign.
+fn known(field: &Field) -> &str {
+    let end = if field.pattern { field.text.find(['*', '?', '[']) } else { None };
+    &field.text[..end.unwrap_or(field.text.len())]
 }
 
 /// The command of one part.
@@ -111,11 +117,13 @@ fn part(words: &[Field], start: &str, many: bool) -> Option<Child> {
 
 /// A word with a path in place of `{}`.
 fn filled(word: &Field, start: &str) -> Field {
-    match word.text.find("{}") {
-        Some(0) => made(word, start.to_owned(), word.open.max(Open::One), None),
-        Some(at) => head(word, at, word.open.max(Open::One)),
-        None => word.clone(),
+    let Some((first, last)) = word.text.find("{}").zip(word.text.rfind("{}")) else { return word.clone() };
+    let mut filled = gap(word, first, last + "{}".len());
+    if first == 0 {
+        filled.text = start.to_owned();
+        filled.exact = None;
     }
+    filled
 }
 
 const FD: Grammar = Grammar::new(
@@ -208,8 +216,8 @@ pub(super) fn fd(call: &mut Call<'_>) -> Found {
         let mut words: Vec<Field> = std::iter::once(program).chain(&rest[..end]).cloned().collect();
         let marked = words.iter().any(|word| mark(word).is_some());
         for word in &mut words {
-            if let Some(at) = mark(word) {
-                *word = head(word, at, word.open.max(Open::One));
+            if let Some((first, end)) = mark(word) {
+                *word = gap(word, first, end);
             }
         }
         if !marked || options.has(&["X", "exec-batch"]) {
@@ -221,7 +229,10 @@ pub(super) fn fd(call: &mut Call<'_>) -> Found {
     Ok(list.into_iter().map(|child| child.within(&folder)).collect::<Vec<_>>().into())
 }
 
-/// Where a word holds a mark for the path.
-fn mark(word: &Field) -> Option<usize> {
-    ["{}", "{/}", "{//}", "{.}", "{/.}"].iter().filter_map(|mark| word.text.find(mark)).min()
+/// From the first to the last mark for the path in a word.
+fn mark(word: &Field) -> Option<(usize, usize)> {
+    const MARKS: [&str; 5] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
+    let first = MARKS.iter().filter_map(|mark| word.text.find(mark)).min()?;
+    let end = MARKS.iter().filter_map(|mark| word.text.rfind(mark).map(|at| at + mark.len())).max()?;
+    Some((first, end))
 }

@@ -74,7 +74,7 @@ fn computed(call: &Call<'_>, option: impl Fn(&str) -> bool) -> Vec<Child> {
     let mut list = Vec::new();
     for (at, field) in call.fields.iter().enumerate().skip(1).filter(|(_, field)| option(&field.text)) {
         let value = if field.open == Open::No { call.fields.get(at + 1) } else { Some(field) };
-        list.extend(value.filter(|value| value.open != Open::No).map(|value| Child::Unclear(value.span.clone())));
+        list.extend(value.filter(|value| value.literal().is_none()).map(|value| Child::Unclear(value.span.clone())));
     }
     list
 }

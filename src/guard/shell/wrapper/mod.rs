@@ -49,7 +49,7 @@ mod user;
 use std::borrow::Cow;
 
 use self::options::{Call, Stop};
-use super::field::{Field, Open};
+use super::field::Field;
 use super::syntax::Span;
 use crate::guard::grammar::STANDARD_FOLDERS;
 
@@ -222,7 +222,7 @@ impl Child {
 
     /// Program text to which words are added: `sh -c 'TEXT "$@"' ..`.
     fn text_with(text: &Field, words: Vec<Field>) -> Self {
-        if words.is_empty() || text.open != Open::No {
+        if words.is_empty() || text.literal().is_none() {
             return Self::text(text.clone());
         }
         let mut positional = vec![text.clone()];

@@ -1,8 +1,9 @@
 //! The families in one notation: see [`show`].
 
+use super::super::field::Open;
 use super::*;
 
-/// The words of a line: `'..'` quotes, `<1>` ends a word that is not all known, `<>` one that may be several.
+/// The words of a line: `'..'` quotes, `<1>` is unknown text within a word, `<>` ends a word that may be several, `*` makes a pattern.
 pub(super) fn words(line: &str) -> Vec<Field> {
     let mut fields = Vec::new();
     let mut word: Option<(String, usize)> = None;
@@ -15,13 +16,14 @@ pub(super) fn words(line: &str) -> Vec<Field> {
             }
             ' ' if !quoted => {
                 let Some((text, start)) = word.take() else { continue };
-                let (text, open) = match (text.strip_suffix("<1>"), text.strip_suffix("<>")) {
-                    (Some(text), _) => (text.to_owned(), Open::One),
-                    (_, Some(text)) => (text.to_owned(), Open::Many),
-                    _ => (text, Open::No),
+                let (text, tail, open) = match (text.split_once("<1>"), text.strip_suffix("<>")) {
+                    (Some((text, tail)), _) => (text.to_owned(), tail.to_owned(), Open::One),
+                    (_, Some(text)) => (text.to_owned(), String::new(), Open::Many),
+                    _ => (text, String::new(), Open::No),
                 };
                 let exact = line[start..].starts_with(&text).then_some(start);
-                fields.push(Field { text, open, exact, span: start..at, ..Field::default() });
+                let pattern = text.contains('*');
+                fields.push(Field { text, open, tail, exact, pattern, span: start..at, ..Field::default() });
             }
             _ => word.get_or_insert((String::new(), at)).0.push(c),
         }
@@ -35,7 +37,7 @@ fn show_field(field: &Field) -> String {
     } else {
         field.text.clone()
     };
-    text + ["", "<1>", "<>"][field.open as usize]
+    text + ["", "<1>", "<>"][field.open as usize] + &field.tail
 }
 
 fn show_fields(fields: &[Field]) -> String {
@@ -115,6 +117,9 @@ fn plain_wrappers_run_the_words_after_their_options() {
         ("timeout 5<1> rm", "rm"),
         ("timeout 5<> rm", "rm; ?"),
         ("timeout -k <1> 5 rm", "rm"),
+        ("timeout -k * 5 rm", "rm; ?"),
+        ("timeout * rm", "rm; ?"),
+        ("timeout 5 rm *", "rm *"),
         ("timeout -k<> 5 rm", "rm; ?"),
         ("timeout -t 5 rm", "?; ..."),
         ("gtimeout 5 rm", "rm"),
@@ -267,7 +272,9 @@ fn builtins_run_words_or_text_of_this_shell() {
         ("exec", ""),
         ("eval rm -rf src", "text 'rm -rf src' ^"),
         ("eval -- 'rm x'", "text 'rm x' ^"),
-        ("eval rm <1> x", "text 'rm '<1> ^"),
+        ("eval rm <1> x", "text 'rm '<1> x ^"),
+        ("eval a<1>b c <1>d", "text a<1>d ^"),
+        ("eval <> rm", "text <1> rm ^"),
         ("eval", ""),
         (". ./x a", "file ./x | a ^"),
         ("source -- x", "file x ^"),
@@ -300,7 +307,7 @@ fn words_from_the_input_are_open() {
         ("xargs --max-args=1 rm", "rm <> <"),
         ("xargs -0 -d x rm", "rm <> <"),
         ("xargs -a list rm", "rm <>"),
-        ("xargs -I{} rm -rf a/{}/b c", "rm -rf a/<1> c <"),
+        ("xargs -I{} rm -rf a/{}/b c", "rm -rf a/<1>/b c <"),
         ("xargs -I % sh -c 'rm %'", "sh -c 'rm '<1> <"),
         ("xargs -i rm {}", "rm <1> <"),
         ("xargs --replace=X rm X", "rm <1> <"),
@@ -312,6 +319,7 @@ fn words_from_the_input_are_open() {
         ("parallel -j 4 gzip", "gzip <> <"),
         ("parallel 'rm -rf {}'", "rm -rf <1> <"),
         ("parallel rm -rf ::: src", "rm -rf <>"),
+        ("parallel rm <1>", "text 'rm '<1>"),
         ("parallel 'rm; ls'", "text 'rm; ls'<1>"),
         ("parallel ::: 'rm x' ls", "text 'rm x'; text ls"),
         ("parallel", "input"),
@@ -340,6 +348,7 @@ fn find_runs_the_words_of_each_exec() {
         ("find <1> -name x -exec rm {} ;", "rm <1>"),
         ("find <1> rm {} ;", "?"),
         ("find <> -name x", "?"),
+        ("find src* -name x* -exec rm {}/y{}.z ;", "rm src<1>.z"),
         ("find -H ( . ) -exec rm {} ;", "rm .<1>"),
         ("find -files0-from x -exec rm {} ;", "rm <1>"),
         ("find -exec {} + x ;", ".<1> .<1>"),
@@ -347,6 +356,7 @@ fn find_runs_the_words_of_each_exec() {
         ("fd -t d x -x rm -rf", "rm -rf <1>"),
         ("fd -Hx rm {} ; -X ls {/}", "rm <1>; ls <1> <1>"),
         ("fd -e x y", ""),
+        ("fd x -x mv {} {.}.y", "mv <1> <1>.y"),
         ("fd --exec=rm", "rm <1>"),
         ("fd -- -x rm", ""),
     ]);
