@@ -196,7 +196,8 @@ async fn a_degraded_authorizer_denies_at_once_while_observation_goes_on_and_reco
     assert_eq!(session.undelivered(), 0);
 
     points.clear(CrashPoint::AuthorizerStarting);
-    report(&mut reports, |report| &*report.child == "action_executor" && matches!(report.what, ReportKind::Recovered { .. })).await;
+    report(&mut reports, |report| &*report.child == "action_executor" && matches!(report.what, ReportKind::Recovered { .. }))
+        .await;
     let answer = bounded(bodies.call(&session, "ls")).await;
     assert!(answer.result().is_some(), "{answer:?}");
     assert!(runtime.status().degraded.is_empty());

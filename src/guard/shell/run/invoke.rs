@@ -243,7 +243,15 @@ impl Runner<'_> {
     }
 
     /// Runs an input or a file as program text.
-    fn program_text(&mut self, text: &Stream, name: &str, positional: Vec<Field>, scope: Scope, at: &Span, shell: &mut Shell) -> Stream {
+    fn program_text(
+        &mut self,
+        text: &Stream,
+        name: &str,
+        positional: Vec<Field>,
+        scope: Scope,
+        at: &Span,
+        shell: &mut Shell,
+    ) -> Stream {
         self.flow(text.from(), name, at);
         match (text.text(), text.base()) {
             (Some(program), Some(base)) => self.nested(program, base, positional, scope, at, shell),
@@ -255,7 +263,15 @@ impl Runner<'_> {
     }
 
     /// Reads and runs program text.
-    fn nested(&mut self, program: &str, base: Base, positional: Vec<Field>, scope: Scope, at: &Span, shell: &mut Shell) -> Stream {
+    fn nested(
+        &mut self,
+        program: &str,
+        base: Base,
+        positional: Vec<Field>,
+        scope: Scope,
+        at: &Span,
+        shell: &mut Shell,
+    ) -> Stream {
         if !self.step(1 + program.len() / 16, at) {
             return Stream::unknown(Origins::default());
         }
