@@ -113,7 +113,13 @@ impl Runner<'_> {
                 return fields;
             }
             match braces::expand(word) {
-                Some(words) => words.iter().for_each(|word| self.word(word, shell, true, &mut fields)),
+                Some(words) => {
+                    // Words that braces make are copies.
+                    if words.len() > 1 && !self.step(8 * words.len(), &word.span) {
+                        return fields;
+                    }
+                    words.iter().for_each(|word| self.word(word, shell, true, &mut fields));
+                }
                 None => fields.push(Field::unknown(Open::Many, word.span.clone())),
             }
         }

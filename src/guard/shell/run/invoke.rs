@@ -163,6 +163,10 @@ impl Runner<'_> {
         let moment = shell.now();
         match child {
             Child::Command { words, assignments, folder, fed } => {
+                // Every level copies the words that are left.
+                if !self.step(3 * words.len(), at) {
+                    return Stream::unknown(Origins::default());
+                }
                 let here = matches!(name, "command" | "builtin") && folder == Folder::Same;
                 self.enter(&folder, shell);
                 for (name, value) in assignments {
@@ -275,7 +279,7 @@ impl Runner<'_> {
         at: &Span,
         shell: &mut Shell,
     ) -> Stream {
-        if !self.step(1 + program.len() / 16, at) {
+        if !self.step(1 + program.len() / 4, at) {
             return Stream::unknown(Origins::default());
         }
         let parsed = parse(program, base, self.depth);
