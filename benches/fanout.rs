@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use criterion::Criterion;
 use futures::future::join_all;
 use tipstaff_core::clock::Timestamp;
-use tipstaff_core::dispatch::{Registry, Subscriber, fan_out};
+use tipstaff_core::dispatch::{Dispatcher, Subscriber};
 use tipstaff_core::id::SessionId;
 use tipstaff_core::signal::{LifecycleKind, Signal, SignalKind};
 use tokio::runtime::Runtime;
@@ -98,7 +98,7 @@ fn row(criterion: &mut Criterion, runtime: &Runtime, shape: Shape, size: usize) 
     let emission = measure(criterion, &id("emission"), |times| {
         runtime.block_on(async {
             for _ in 0..times {
-                black_box(fan_out(&registry.snapshot(), black_box(&fact), None).await);
+                let _report = black_box(registry.emit(black_box(&fact)).await);
             }
         });
     });
@@ -154,8 +154,8 @@ fn async_handler(work: &Arc<Work>, shape: Shape) -> AsyncHandler {
     })
 }
 
-fn registry(work: &Arc<Work>, shape: Shape, size: usize) -> Registry<Signal> {
-    let registry = Registry::observation();
+fn registry(work: &Arc<Work>, shape: Shape, size: usize) -> Dispatcher<Signal> {
+    let registry = Dispatcher::observation();
     for at in 0..size {
         let work = Arc::clone(work);
         let name = format!("subscriber {at}");

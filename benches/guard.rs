@@ -185,8 +185,10 @@ impl Sides {
             sessions.push(runtime.session(SessionId::generate()).audit(audit).open().await.expect("it opens"));
             runtimes.push(runtime);
         }
-        let two = "there are two";
-        Self { runtimes: runtimes.try_into().ok().expect(two), sessions: sessions.try_into().ok().expect(two) }
+        match (runtimes.try_into(), sessions.try_into()) {
+            (Ok(runtimes), Ok(sessions)) => Self { runtimes, sessions },
+            _ => unreachable!("there are two of each"),
+        }
     }
 }
 

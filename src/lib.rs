@@ -34,7 +34,7 @@
 //! | [`state`]        | the store behind small traits: SQLite, and a model in memory     | delivery     |
 //! | [`transcript`]   | readers of recorded sessions                                     | -            |
 //! | [`declare`]      | canonical JSON, digests, durable names of handlers               | -            |
-//! | [`id`], [`clock`], [`telemetry`] | identifiers, time, names of spans and events     | -            |
+//! | [`id`], [`clock`], [`cancel`], [`telemetry`] | identifiers, time, asking work to end, names of spans and events | - |
 //!
 //! Imports run downwards only; `tests/it/layering.rs` holds the whole table.
 //!
@@ -44,7 +44,7 @@
 //! chain ([`interception::Plan::apply`]) -> the body -> the closing fact -> the way of a signal.
 //!
 //! *One signal*: the session's admission numbers it, pushes it to the journal's port and to the observer's port -> beside one another, the writer
-//! thread commits it ([`state::JournalWriter::commit`]) and the observer fans it out ([`dispatch::fan_out`]).
+//! thread commits it ([`state::JournalWriter::commit`]) and the observer fans it out ([`dispatch::Dispatcher::emit`]).
 //!
 //! # What is promised
 //!
@@ -55,6 +55,7 @@
 //! | P-14 completing a permit is never refused; a dropped one is on record                                | `tests/it/operation_way.rs`         |
 //! | I-3 a guard that fails, panics or is late denies                                                     | `tests/it/interception.rs`          |
 //! | I-6 equal values have one digest under every feature set of serde_json                               | `tests/it/digest.rs`                |
+//! | I-4 a declared teardown survives its caller, for a declared time                                     | `tests/it/operation_owners.rs`      |
 //! | I-12 an operation is performed at most once per attempt                                              | `tests/compile_fail.rs`             |
 //! | F-10 a report names every matched subscriber, in registration order                                  | `tests/it/dispatch.rs`              |
 //! | L-21 positions of a session are gapless in commit order                                              | `tests/it/store_conformance.rs`     |
@@ -68,10 +69,14 @@
 //!
 //! # Features
 //!
-//! `sqlite` (default): the embedded store. `shell-guards`: guards from a policy file. `testing`: fault points, the manual clock and the conformance
+//! `sqlite` (default): the embedded store. `shell-guards`: guards from a policy file. `compat`: dispatch profiles, hooks and rows of the system that this
+//! one follows, for those who come from it. `testing`: fault points, the manual clock and the conformance
 //! suite of stores. Interception and observation alone need none of them.
 
+pub mod cancel;
 pub mod clock;
+#[cfg(feature = "compat")]
+pub mod compat;
 pub mod declare;
 pub mod dispatch;
 #[cfg(feature = "shell-guards")]

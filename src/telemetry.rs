@@ -1,16 +1,26 @@
 //! Names of what the program says about itself: the targets of `tracing` events, and the page of all events.
 //!
 //! Payloads and arguments are never recorded; identifiers are fields, never parts of a name. Counters are read through the API: ports
-//! (`Runtime::ports`), losses (`Runtime::losses`, `Session::losses`), undelivered emissions (`Session::undelivered`), supervision (`Runtime::status`).
+//! (`Runtime::ports`), losses (`Runtime::losses`, `Session::losses`), undelivered emissions (`Session::undelivered`), dispatchers
+//! (`Dispatcher::counts`, `Dispatcher::discarding`), supervision (`Runtime::status`).
 //!
 //! | target                     | level | event                                                              | fields                                  |
 //! |----------------------------|-------|--------------------------------------------------------------------|-----------------------------------------|
 //! | `tipstaff::operation`      | error | a second end of one attempt was refused (I-19)                     | `refused`                               |
+//! | `tipstaff::operation`      | warn  | a teardown did not finish (I-4)                                    | `ending`, `end`                         |
+//! | `tipstaff::operation`      | warn  | the source of a stream panicked while it was dropped               | `panic`                                 |
+//! | `tipstaff::compat`         | error | a handler of an observational hook point failed                    | `point`, `hook`, `code`                 |
+//! | `tipstaff::compat`         | warn  | a hook of a stream or of a chunk did not return; the data stands   | `hook`, `error`                         |
+//! | `tipstaff::authorization`  | error | a proposal's task, or what was left of an attempt, broke off       | `owner`, `error`                        |
+//! | `tipstaff::authorization`  | debug | an owner was not stopped in time                                   | `error`                                 |
 //! | `tipstaff::authorization`  | trace | a permit was completed                                             | `owner`, `attempt`, `status`            |
 //! | `tipstaff::interception`   | warn  | an interceptor failed and its stage isolates that (I-3)            | `plan`, `stage`, `registration`, `reason` |
 //! | `tipstaff::interception`   | warn  | an interceptor panicked while its future was dropped               |                                         |
 //! | `tipstaff::dispatch`       | warn  | a subscriber failed; others are not touched                        | `registration`, `code`                  |
 //! | `tipstaff::dispatch`       | warn  | a condition failed; its subscriber was not called                  | `registration`, `code`                  |
+//! | `tipstaff::dispatch`       | warn  | a subscriber failed beside a refusal of the store, which is raised instead | `registration`, `code`          |
+//! | `tipstaff::dispatch`       | warn  | the budget of an emission was spent, where its profile logs that   |                                         |
+//! | `tipstaff::dispatch`       | info  | a returned awaitable was discarded or dropped unawaited            | `registration`                          |
 //! | `tipstaff::observation`    | debug | a session's observer was not stopped in time                       | `error`                                 |
 //! | `tipstaff::journal`        | warn  | a fact is lost                                                     | `session`, `kind`, `reason`             |
 //! | `tipstaff::journal`        | warn  | a group was not committed and is written once more                 | `error`                                 |
@@ -30,6 +40,8 @@
 
 /// Operations and their status.
 pub const OPERATION: &str = "tipstaff::operation";
+/// Hooks of the original system (feature `compat`).
+pub const COMPAT: &str = "tipstaff::compat";
 /// The authorization actors.
 pub const AUTHORIZATION: &str = "tipstaff::authorization";
 /// The interception kernel.

@@ -34,7 +34,8 @@
 //!
 //! Give the runtime a store ([`RuntimeBuilder::store`]) and every proposal, decision and outcome is in its journal; register a
 //! [`Subscriber`](dispatch::Subscriber) with [`Session::observe`] to see facts as they happen; start the runtime below an actor of your own with
-//! [`RuntimeBuilder::spawn_under`]. The examples `guardrail`, `audit` and `embedded` are programs that do so.
+//! [`RuntimeBuilder::spawn_under`]; start an owner for service calls, launches, prompts, transitions or operations of your own with
+//! [`Runtime::start_owner`]. The examples `guardrail`, `audit` and `embedded` are programs that do so.
 //!
 //! # The three planes
 //!
@@ -54,16 +55,20 @@ pub use tipstaff_core::guard;
 #[cfg(feature = "testing")]
 pub use tipstaff_core::testing;
 pub use tipstaff_core::transcript;
-pub use tipstaff_core::{clock, declare, dispatch, id, interception, operation, signal, state, telemetry};
+pub use tipstaff_core::{cancel, clock, declare, dispatch, id, interception, operation, signal, state, telemetry};
 
 mod authorization;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "compat")]
+pub mod compat;
 mod crash;
+pub mod dispatcher;
 #[cfg(feature = "shell-guards")]
 mod guards;
 mod journal;
 pub mod observation;
+mod owners;
 pub mod port;
 #[cfg(feature = "shell-guards")]
 pub mod replay;
@@ -77,6 +82,7 @@ pub use authorization::{CompletionTicket, OpenPermit};
 pub use crash::{CrashPoint, CrashPoints};
 #[cfg(feature = "shell-guards")]
 pub use guards::{GUARD, REWRITER, policy_plan, policy_registrations};
+pub use owners::{CallStream, OwnerHandle, OwnerPermit, OwnerProposed, owner_plan};
 pub use runtime::{Runtime, RuntimeBuilder, RuntimeError, action_plan};
-pub use session::{CallAnswer, CallPermit, EmitError, ProposedCall, Session, SessionBuilder};
+pub use session::{ACTOR_BOUND, CallAnswer, CallPermit, EmitError, ProposedCall, Session, SessionBuilder};
 pub use tree::OwnerBounds;

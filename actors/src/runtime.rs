@@ -10,7 +10,7 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ractor::ActorCell;
 use tipstaff_core::clock::{Clock, Deadline, SystemClock};
-use tipstaff_core::dispatch::RegisterError;
+use tipstaff_core::dispatch::{PolicyError, RegisterError};
 use tipstaff_core::id::SessionId;
 use tipstaff_core::interception::{PlanBuilder, PlanError};
 use tipstaff_core::observation::{LossCounts, LossLedger};
@@ -20,8 +20,9 @@ use tipstaff_core::telemetry;
 
 use crate::authorization::{OpenPermit, OpenPermits, Rulings};
 use crate::crash::Doors;
-use crate::journal::{Health, Journal, Left, WriterArguments};
+use crate::journal::{GapsInHand, Health, Journal, Left, Turns, WriterArguments};
 use crate::observation::OpenAttempts;
+use crate::owners::OwnerHandle;
 use crate::port::PortMetrics;
 use crate::session::{CallAnswer, Session, SessionBuilder};
 use crate::supervision::{
@@ -42,6 +43,7 @@ pub struct Runtime(Arc<Inner>);
 struct Inner {
     root: SupervisorHandle,
     observation: SupervisorHandle,
+    authorization: SupervisorHandle,
     journal: Option<Journal>,
     ledger: LossLedger,
     clock: Arc<dyn Clock>,
@@ -171,7 +173,7 @@ impl RuntimeBuilder {
         };
         let open_permits = OpenPermits::default();
         let (executor, port) = tree::owner::<ActionExecutor>(plan, bounds, open_permits.clone(), doors.clone());
-        let Tree { spec, observation } = tree::tree(writer, vec![executor]);
+        let Tree { spec, observation, authorization } = tree::tree(writer, vec![executor]);
         let (sink, stream) = reports(REPORTS);
         let spec = spec.reports(sink);
         let root = match parent {
@@ -181,6 +183,7 @@ impl RuntimeBuilder {
         let runtime = Runtime(Arc::new(Inner {
             root,
             observation,
+            authorization,
             journal,
             ledger,
             clock,
@@ -223,6 +226,8 @@ fn open_journal(
         health: health.clone(),
         ledger: ledger.clone(),
         left: Left::default(),
+        gaps: GapsInHand::default(),
+        turns: Turns::default(),
         doors,
     };
     Ok((Journal::new(port, health, ledger, store, reader), tree::state_writer(arguments)))
@@ -286,6 +291,37 @@ impl Runtime {
         }
     }
 
+    /// Starts an owner of operations beside the action executor, with its plan and the default bounds.
+    ///
+    /// It is an actor of the authorization tree with a restart budget of its own: whatever happens to it, other owners go on.
+    ///
+    /// # Cancel safety
+    /// Dropping the future may leave an owner that nobody asks, idle until the runtime stops.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Owner`] when the runtime is stopping, or runs as many owners as it may.
+    pub async fn start_owner<O: Owner>(&self, plan: OwnerPlan<O>) -> Result<OwnerHandle<O>, RuntimeError> {
+        self.start_owner_within(plan, OwnerBounds::default()).await
+    }
+
+    /// As [`Self::start_owner`], with bounds of its own.
+    ///
+    /// # Cancel safety
+    /// As [`Self::start_owner`].
+    ///
+    /// # Errors
+    /// As [`Self::start_owner`].
+    pub async fn start_owner_within<O: Owner>(
+        &self,
+        plan: OwnerPlan<O>,
+        bounds: OwnerBounds,
+    ) -> Result<OwnerHandle<O>, RuntimeError> {
+        let (owner, port) = tree::owner::<O>(plan, bounds, self.0.open_permits.clone(), self.0.doors.clone());
+        let started = self.0.authorization.start_child(owner.stop_timeout(tree::OWNER_STOP), Deadline::after(STARTUP)).await;
+        let child = started.map_err(|source| RuntimeError::Owner { owner: O::NAME, source })?;
+        Ok(OwnerHandle::new(Rulings(port), self.clone(), child))
+    }
+
     /// Reads the journal. Calls on it block for short reads: make them where a thread may block.
     #[must_use]
     pub fn reader(&self) -> Option<&Arc<dyn JournalReader>> {
@@ -310,10 +346,12 @@ impl Runtime {
         self.0.ledger.totals()
     }
 
-    /// How the runtime's supervisor stands, with its degraded subtrees.
+    /// How the runtime's supervisor stands, with its degraded subtrees and the degraded owners of operations.
     #[must_use]
     pub fn status(&self) -> SupervisorStatus {
-        self.0.root.status()
+        let mut status = self.0.root.status();
+        status.degraded.extend(self.0.authorization.status().degraded);
+        status
     }
 
     /// What the ports hold and have counted: the action executor's, then the journal's where there is one.
@@ -384,6 +422,12 @@ impl Runtime {
         }
     }
 
+    pub(crate) async fn stop_owner(&self, owner: ChildId, deadline: Deadline) {
+        if let Err(error) = self.0.authorization.stop_child(owner, deadline).await {
+            tracing::debug!(target: telemetry::AUTHORIZATION, %error, "an owner was not stopped in time");
+        }
+    }
+
     pub(crate) fn register_session(&self, id: SessionId, session: &Session) -> Result<(), RuntimeError> {
         match self.0.sessions.entry(id) {
             Entry::Occupied(taken) => Err(RuntimeError::SessionOpen { session: taken.key().clone() }),
@@ -428,6 +472,14 @@ pub enum RuntimeError {
     /// A session's observer could not be started.
     #[error("the session's observer did not start: {0}")]
     Supervision(#[from] StartChildError),
+    /// An owner of operations could not be started.
+    #[error("the owner {owner} did not start: {source}")]
+    Owner {
+        /// Its name.
+        owner: &'static str,
+        /// Why.
+        source: StartChildError,
+    },
     /// A session of this identity is open already.
     #[error("session {session} is open already: find it, or end it first")]
     SessionOpen {
@@ -442,6 +494,9 @@ pub enum RuntimeError {
         /// The session.
         session: SessionId,
     },
+    /// A dispatch policy breaks a rule.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// A subscriber cannot be registered.
     #[error(transparent)]
     Register(#[from] RegisterError),

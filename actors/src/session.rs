@@ -3,13 +3,16 @@
 use std::fmt;
 use std::future::Future;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use ractor::{ActorRef, Message};
 use tipstaff_core::clock::{Deadline, Timestamp};
-use tipstaff_core::dispatch::{DispatchReport, JournalState, RegisterError, Registration, Registry, Subscriber};
+use tipstaff_core::dispatch::{
+    DispatchError, DispatchReport, Dispatcher, JournalState, Refusal, RegisterError, Registration, Subscriber,
+};
 use tipstaff_core::id::SessionId;
-use tipstaff_core::observation::{LossCounts, Recent, RecentFacts};
+use tipstaff_core::observation::{LiveStream, LossCounts, Recent, RecentFacts, live_stream};
 use tipstaff_core::operation::{
     ActionExecutor, Answer, AuditMode, Granted, IntoPerformance, Operation, Permit, Proposed, ToolCall, Unrecorded, perform,
 };
@@ -19,7 +22,9 @@ use tokio::time::timeout_at;
 
 use crate::authorization::CompletionTicket;
 use crate::journal::{Confirm, Request};
-use crate::observation::{Admission, AdmissionParts, Admitted, Emission, Here, MAX_DEPTH, SessionAudit, Wants, deliver};
+use crate::observation::{
+    ActorFeed, Admission, AdmissionParts, Admitted, Emission, Here, Observed, SessionAudit, Wants, deliver,
+};
 use crate::port::{Mailbox, Reservation};
 use crate::runtime::{Runtime, RuntimeError};
 use crate::supervision::ChildId;
@@ -27,6 +32,9 @@ use crate::tree;
 
 /// How long an emission may wait for its own report beyond the policy's deadline.
 const REPORT: Duration = Duration::from_secs(35);
+
+/// Facts that an observing actor may hold at the same time, where nothing else is said.
+pub const ACTOR_BOUND: NonZeroUsize = NonZeroUsize::new(1024).expect("the literal is not zero");
 
 /// A tool call that is on record; nobody has been asked yet.
 pub type ProposedCall = Proposed<ActionExecutor, SessionAudit>;
@@ -46,6 +54,8 @@ struct Inner {
     mailbox: Arc<Mailbox<Emission>>,
     /// What the session had lost when it ended.
     final_losses: OnceLock<LossCounts>,
+    /// Live streams, which end with the session. Held for a push or a take.
+    live: Mutex<Vec<Registration>>,
 }
 
 /// Describes a session before it is opened. The order in which its subscriptions are declared means nothing for the audit: the journal is fed before
@@ -104,9 +114,9 @@ impl SessionBuilder {
         if audit == AuditMode::Required && journal.is_none() {
             return Err(RuntimeError::NoStore { session: id });
         }
-        let registry = Arc::new(Registry::observation());
+        let dispatcher = Arc::new(Dispatcher::observation());
         for subscriber in subscribers {
-            let _registered = registry.register(subscriber)?;
+            let _registered = dispatcher.register(subscriber)?;
         }
         let (observer, mailbox) = tree::observer_port();
         let mailbox = Arc::new(mailbox);
@@ -115,7 +125,7 @@ impl SessionBuilder {
             audit,
             journal: journal.filter(|_| audit != AuditMode::Off).cloned(),
             observer,
-            registry,
+            dispatcher,
             attempts: runtime.open_attempts().clone(),
             ring: ring.map(RecentFacts::new),
             redactions,
@@ -128,6 +138,7 @@ impl SessionBuilder {
             observer: child,
             mailbox,
             final_losses: OnceLock::new(),
+            live: Mutex::default(),
         }));
         match runtime.register_session(id, &session) {
             Ok(()) => Ok(session),
@@ -180,12 +191,81 @@ impl Session {
     /// # Errors
     /// [`RegisterError`]: the name is taken or not usable, or there are too many.
     pub fn observe(&self, subscriber: Subscriber<Signal>) -> Result<Registration, RegisterError> {
-        self.0.admission.parts().registry.register(subscriber)
+        self.0.admission.parts().dispatcher.register(subscriber)
+    }
+
+    /// Registers a live stream of at most `capacity` unread facts: bounded, lossy, and it tells its reader how many it missed. No emitter waits for it.
+    ///
+    /// The stream ends with its registration or with the session, after what is unread has been read.
+    ///
+    /// # Errors
+    /// As [`Self::observe`].
+    pub fn observe_live(
+        &self,
+        name: impl Into<Arc<str>>,
+        capacity: NonZeroUsize,
+    ) -> Result<(Registration, LiveStream), RegisterError> {
+        let (feed, stream) = live_stream(capacity);
+        let registration = self.observe(feed.subscriber(name))?;
+        self.live().push(registration.clone());
+        Ok((registration, stream))
+    }
+
+    /// Registers a user's actor: facts come as its own message, at most [`ACTOR_BOUND`] that it has not let go of. What comes beyond them is dropped, and
+    /// the next one says how many before it. No emitter waits for the actor.
+    ///
+    /// For another bound, or for some facts only, register the subscriber of an [`ActorFeed`].
+    ///
+    /// # Errors
+    /// As [`Self::observe`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tipstaff::Runtime;
+    /// use tipstaff::observation::Observed;
+    /// use tipstaff::signal::LifecycleKind;
+    ///
+    /// struct Board(tokio::sync::mpsc::Sender<String>);
+    ///
+    /// #[ractor::actor(message = Observed, state = ())]
+    /// impl Board {
+    ///     async fn pre_start(&self, _: ractor::ActorRef<Observed>, _: ()) -> Result<(), ractor::ActorProcessingErr> {
+    ///         Ok(())
+    ///     }
+    ///
+    ///     async fn handle(&self, _: ractor::ActorRef<Observed>, seen: Observed, _: &mut ()) -> Result<(), ractor::ActorProcessingErr> {
+    ///         Ok(self.0.send(format!("{} after {} missed", seen.kind(), seen.missed())).await?)
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder().spawn().await?;
+    /// let session = runtime.own_session().await?;
+    /// let (lines, mut shown) = tokio::sync::mpsc::channel(8);
+    /// let (board, _task) = ractor::Actor::spawn(None, Board(lines), ()).await?;
+    ///
+    /// let (_registered, feed) = session.observe_actor("board", board)?;
+    /// session.emit(session.signal(LifecycleKind::RunStarted).build()).await?;
+    ///
+    /// assert_eq!(shown.recv().await.as_deref(), Some("run_started after 0 missed"));
+    /// assert_eq!(feed.missed(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn observe_actor<M: Message + From<Observed>>(
+        &self,
+        name: impl Into<Arc<str>>,
+        actor: ActorRef<M>,
+    ) -> Result<(Registration, ActorFeed<M>), RegisterError> {
+        let feed = ActorFeed::new(actor, ACTOR_BOUND);
+        Ok((self.observe(feed.subscriber(name))?, feed))
     }
 
     /// Ends a registration. `false`: it had ended, or is another session's. An emission under way keeps its snapshot.
     pub fn unobserve(&self, registration: &Registration) -> bool {
-        self.0.admission.parts().registry.unregister(registration)
+        self.live().retain(|live| live != registration);
+        self.0.admission.parts().dispatcher.unregister(registration)
     }
 
     /// Emits a fact and waits until its subscribers have ended; never for the commit (F-16).
@@ -239,6 +319,14 @@ impl Session {
         self.check(&fact)?;
         let Admitted { journal, late } = self.0.admission.admit(fact, None, Wants::default());
         if late { Err(EmitError::SessionEnded) } else { Ok(journal) }
+    }
+
+    /// As [`Self::submit`], for an emitter that shows the fact to others as well: the fact as it may be shown, or `None` where nobody may see it any more.
+    #[cfg(feature = "compat")]
+    pub(crate) fn record(&self, fact: Signal) -> Option<Arc<Signal>> {
+        self.check(&fact).ok()?;
+        let (fact, admitted) = self.0.admission.admit_shared(fact);
+        (!admitted.late).then_some(fact)
     }
 
     /// As [`Self::submit`], but waits for room in a required journal first: for a source that can be slowed down.
@@ -338,12 +426,21 @@ impl Session {
     pub async fn end(&self, deadline: Deadline) {
         self.0.admission.end();
         self.stop_observer(deadline).await;
+        let live = std::mem::take(&mut *self.live());
+        for registration in &live {
+            self.unobserve(registration);
+        }
+        self.0.admission.parts().dispatcher.stop(deadline).await;
         let ledger = self.0.runtime.ledger();
         // Kept for this handle's readers: the ledger forgets a session that has ended once its gaps are written.
         if self.0.final_losses.set(ledger.session(self.id())).is_ok() {
             ledger.end_session(self.id());
         }
         self.0.runtime.forget_session(self);
+    }
+
+    fn live(&self) -> MutexGuard<'_, Vec<Registration>> {
+        self.0.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn stop_observer(&self, deadline: Deadline) {
@@ -375,7 +472,7 @@ impl Session {
         let (confirm, confirmation) = oneshot::channel();
         let confirm = confirm_by.map(|_| confirm);
         let report = match admission.depth() {
-            Some(depth) => self.emit_inside(depth + 1, fact, place.as_mut(), confirm).await?,
+            Some(_) => self.emit_inside(fact, place.as_mut(), confirm).await?,
             None => self.emit_outside(fact, place.as_mut(), confirm).await?,
         };
         let seq = match confirm_by {
@@ -409,20 +506,20 @@ impl Session {
     /// By a handler of this session, which holds the place of its own emission and waits for no other: a full observer would wait for it (F-14).
     async fn emit_inside(
         &self,
-        depth: usize,
         fact: Signal,
         place: Option<&mut Reservation<Request>>,
         confirm: Option<Confirm>,
     ) -> Result<DispatchReport, EmitError> {
-        let Here { fact, snapshot, admitted, undelivered } = self.0.admission.admit_here(fact, place, confirm);
-        if depth > MAX_DEPTH {
-            return Err(EmitError::TooDeep { limit: MAX_DEPTH });
-        }
+        let Here { emit, admitted, undelivered } = self.0.admission.admit_here(fact, place, confirm);
         if admitted.late {
             undelivered.delivered();
             return Err(EmitError::SessionEnded);
         }
-        Ok(deliver(&fact, &snapshot, undelivered, depth).await.with_journal(admitted.journal))
+        match deliver(emit, undelivered).await {
+            Ok(report) => Ok(report.with_journal(admitted.journal)),
+            Err(DispatchError::Refused(Refusal::TooDeep { limit })) => Err(EmitError::TooDeep { limit }),
+            Err(DispatchError::Refused(_) | DispatchError::Raised(_)) => Err(EmitError::Undelivered),
+        }
     }
 }
 

@@ -6,15 +6,17 @@
 //! ```text
 //! runtime          isolated
 //!   state          the store's single writer
-//!   observation    isolated: session observers (dynamic)
-//!   authorization  one for one: the action executor
+//!   observation    isolated: session observers and dispatchers (dynamic)
+//!   authorization  isolated: the action executor, other owners of operations (dynamic)
 //! ```
 //!
 //! | role             | class     | budget      | back-off       | start / stop | port                 | overflow                | degraded means          |
 //! |------------------|-----------|-------------|----------------|--------------|----------------------|-------------------------|-------------------------|
 //! | state writer     | permanent | 5 in 10 s   | 50 ms .. 5 s   | 30 s / 15 s  | 4096 facts           | waits, then typed refusal | facts are counted as lost, required proposals are denied |
 //! | session observer | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 5 s    | 1024 emissions       | drops the newest, counted | emissions are counted as undelivered |
+//! | dispatcher       | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 5 s    | 1024 emissions       | typed refusal           | emissions are answered as undelivered |
 //! | action executor  | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 5 s    | 1024 proposals       | waits, then overloaded  | every proposal is denied |
+//! | other owners     | permanent | 5 in 10 s   | 50 ms .. 5 s   | 5 s / 15 s   | 1024 proposals each  | waits, then overloaded  | every proposal of its own is denied |
 //!
 //! | default                               | value          |
 //! |---------------------------------------|----------------|
@@ -23,8 +25,16 @@
 //! | open permits                          | 1024           |
 //! | emissions in flight of one session    | 1024           |
 //! | deadline of an emission               | 30 s           |
+//! | facts that an observing actor holds   | 1024           |
+//! | teardown of a service call            | 5 s, and 1 s to stop |
+//! | teardown of a launch                  | 10 s, and 2 s to stop |
+//! | emissions inside one another          | 32             |
+//! | threads of a dispatcher for handlers that block | 40   |
+//! | budget of terminal callbacks          | 10 s           |
+//! | grace of a cancelled handler (compatibility profiles) | 1 s |
 //! | group commit                          | 1024 facts or 1 MiB |
 //! | quiet of the writer (idle poll)       | 500 ms, one wake-up |
+//! | a new writer's wait for the last one  | 20 s           |
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -35,6 +45,7 @@ use tipstaff_core::operation::Owner;
 
 use crate::authorization::{Decider, OpenPermits, Proposing, degraded};
 use crate::crash::Doors;
+use crate::dispatcher::{DispatchMessage, DispatcherActor};
 use crate::journal::{Request, StateWriter, WriterArguments};
 use crate::observation::{Emission, Observer};
 use crate::port::actor::spawn_handler;
@@ -49,19 +60,24 @@ const BUDGET: Intensity = Intensity::new(5, Duration::from_secs(10));
 const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(50), Duration::from_secs(5));
 /// Session observers at the same time.
 const MAX_SESSIONS: usize = 100_000;
+/// Owners beside the action executor at the same time.
+const MAX_OWNERS: usize = 1024;
+/// How long an owner may take to stop: the longest teardown of a shipped one, with its grace, and some more.
+pub(crate) const OWNER_STOP: Duration = Duration::from_secs(15);
 
 /// The subtrees of a runtime.
 pub(crate) struct Tree {
     pub(crate) spec: SupervisorSpec,
     pub(crate) observation: SupervisorHandle,
+    pub(crate) authorization: SupervisorHandle,
 }
 
 /// Puts the subtrees together, in start order.
 pub(crate) fn tree(state: Option<ChildSpec>, executors: Vec<ChildSpec>) -> Tree {
     let observers = SupervisorSpec::new("observation", Strategy::Isolated).backoff(BACKOFF).max_dynamic(MAX_SESSIONS);
-    let owners = SupervisorSpec::new("authorization", Strategy::OneForOne).backoff(BACKOFF).intensity(BUDGET);
+    let owners = SupervisorSpec::new("authorization", Strategy::Isolated).backoff(BACKOFF).max_dynamic(MAX_OWNERS);
     let (observers, observation) = ChildSpec::supervisor(Restart::Permanent, observers);
-    let (owners, _authorization) =
+    let (owners, authorization) =
         ChildSpec::supervisor(Restart::Permanent, executors.into_iter().fold(owners, SupervisorSpec::child));
     let root = SupervisorSpec::new("tipstaff", Strategy::Isolated).backoff(BACKOFF);
     let root = match state {
@@ -71,7 +87,7 @@ pub(crate) fn tree(state: Option<ChildSpec>, executors: Vec<ChildSpec>) -> Tree 
         }
         None => root,
     };
-    Tree { spec: root.child(observers).child(owners), observation }
+    Tree { spec: root.child(observers).child(owners), observation, authorization }
 }
 
 /// The store's single writer.
@@ -138,6 +154,37 @@ pub(crate) fn observer_port() -> (Port<Emission>, Mailbox<Emission>) {
     PortSpec::new("session_observer", capacity, Overflow::DropNewest).open()
 }
 
+/// The actor of one dispatcher.
+pub(crate) fn dispatcher<V: Send + Sync + 'static>(
+    name: &'static str,
+    mailbox: Arc<Mailbox<DispatchMessage<V>>>,
+    doors: Doors,
+) -> ChildSpec {
+    let standing = Arc::clone(&mailbox);
+    ChildSpec::new(name, Restart::Permanent, move |parent| {
+        let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
+        async move {
+            let started =
+                spawn_handler(&mailbox, DispatcherActor::new(), Some(parent.cell())).await.map_err(StartError::failed)?;
+            doors.born(name, &started.0);
+            Ok(started)
+        }
+    })
+    .intensity(BUDGET)
+    .on_standing(move |now| match now {
+        Standing::Up => standing.resume(),
+        Standing::Restarting => {}
+        Standing::Degraded => standing.suspend(drop),
+        Standing::Gone => standing.close(),
+    })
+}
+
+/// The port of one dispatcher.
+pub(crate) fn dispatcher_port<V>(name: &'static str) -> (Port<DispatchMessage<V>>, Mailbox<DispatchMessage<V>>) {
+    let capacity = NonZeroUsize::new(1024).expect("the literal is not zero");
+    PortSpec::new(name, capacity, Overflow::Reject).open()
+}
+
 /// The bounds of one owner of operations.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnerBounds {
@@ -176,6 +223,7 @@ pub(crate) fn owner<O: Owner>(
             Ok(started)
         }
     })
+    .intensity(BUDGET)
     .on_standing(move |now| match now {
         Standing::Up => standing.resume(),
         Standing::Restarting => {}

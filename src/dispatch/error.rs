@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::registration::MAX_REGISTRATIONS;
+use super::dispatcher::MAX_REGISTRATIONS;
 use super::value::Selector;
 
 /// Why a subscriber is not registered. The registry is as it was.
@@ -97,13 +97,15 @@ pub enum Rule {
     F6,
     /// Pairs that contradict each other.
     F7,
+    /// Which registrations take part in an emission.
+    F8,
     /// What detached work needs.
     F20,
 }
 
 impl Rule {
     /// Every rule.
-    pub const ALL: &'static [Self] = &[Self::F1, Self::F2, Self::F3, Self::F4, Self::F5, Self::F6, Self::F7, Self::F20];
+    pub const ALL: &'static [Self] = &[Self::F1, Self::F2, Self::F3, Self::F4, Self::F5, Self::F6, Self::F7, Self::F8, Self::F20];
 
     /// The rule's number in the specification.
     #[must_use]
@@ -116,6 +118,7 @@ impl Rule {
             Self::F5 => "F-5",
             Self::F6 => "F-6",
             Self::F7 => "F-7",
+            Self::F8 => "F-8",
             Self::F20 => "F-20",
         }
     }

@@ -9,28 +9,32 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::error::PolicyError;
 use super::validate::validate;
 use super::value::{
-    Completion, Concurrency, DeadlineDisposition, ErrorSurface, Failure, HandlerCancellation, HandlerClassification,
-    PredicateFailure, ReturnedAwaitable, ReturnedValueClassifier, Selector, SyncEntry, SyncHandlers,
+    Completion, Concurrency, Conduct, DeadlineDisposition, ErrorSurface, Failure, HandlerCancellation, HandlerClassification,
+    LateRegistrations, PredicateFailure, ReturnedAwaitable, ReturnedValueClassifier, Selector, SyncEntry, SyncHandlers,
 };
 use crate::declare::{Digest, digest_of};
 
 /// A validated, immutable dispatch policy. Phases run in this order (F-9).
 ///
-/// It serialises as its list of phases; reading one back validates it again.
+/// It serialises as its list of phases, with its conduct unless that is native; reading one back validates it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatchPolicy {
     phases: Box<[Phase]>,
+    conduct: Conduct,
 }
 
 impl DispatchPolicy {
-    /// A policy of these phases.
+    /// A policy of these phases, of native conduct.
     ///
     /// # Errors
-    /// [`PolicyError`] names the phase, the field and the rule (F-1 to F-7, F-20) that the list breaks.
+    /// [`PolicyError`] names the phase, the field and the rule (F-1 to F-8, F-20) that the list breaks.
     pub fn new(phases: impl Into<Box<[Phase]>>) -> Result<Self, PolicyError> {
-        let phases = phases.into();
-        validate(&phases)?;
-        Ok(Self { phases })
+        Self::of(phases.into(), Conduct::Native)
+    }
+
+    pub(super) fn of(phases: Box<[Phase]>, conduct: Conduct) -> Result<Self, PolicyError> {
+        validate(&phases, conduct)?;
+        Ok(Self { phases, conduct })
     }
 
     /// The phases, in the order in which they run.
@@ -39,16 +43,27 @@ impl DispatchPolicy {
         &self.phases
     }
 
+    /// How cancellations from outside, fatal failures and the store's refusals are treated.
+    #[must_use]
+    pub const fn conduct(&self) -> Conduct {
+        self.conduct
+    }
+
     /// The digest of the policy's canonical JSON. Equal policies have equal digests; any other value changes it.
     #[must_use]
     pub fn digest(&self) -> Digest {
         digest_of(self).expect("a validated policy holds names and whole numbers only")
     }
 
-    /// The policy as rows of a table, one line a phase, with the columns of the specification separated by ` | `.
+    /// The policy as rows of a table, one line a phase, with the columns of the specification separated by ` | `. A conduct other than
+    /// native has a column of its own.
     #[must_use]
     pub fn describe(&self) -> String {
-        let rows: Vec<String> = self.phases.iter().map(ToString::to_string).collect();
+        let conduct = match self.conduct {
+            Conduct::Native => "",
+            Conduct::Recorded => " | as recorded",
+        };
+        let rows: Vec<String> = self.phases.iter().map(|phase| format!("{phase}{conduct}")).collect();
         rows.join("\n")
     }
 }
@@ -73,6 +88,12 @@ pub struct Phase {
     pub sync_entry: SyncEntry,
     /// What a failed predicate means.
     pub predicate_failure: PredicateFailure,
+    /// What a failed filter means; without this, what a failed predicate means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter_failure: Option<PredicateFailure>,
+    /// Whether a registration made while the phase runs takes part in it.
+    #[serde(default = "next_emission", skip_serializing_if = "is_next_emission")]
+    pub late_registrations: LateRegistrations,
     /// The stage in which handlers are invoked.
     pub invocation: StagePolicy,
     /// The stage in which returned awaitables are gathered, if they are (F-4).
@@ -127,6 +148,14 @@ pub struct DetachBounds {
     pub max_age: Duration,
 }
 
+fn next_emission() -> LateRegistrations {
+    LateRegistrations::NextEmission
+}
+
+fn is_next_emission(late: &LateRegistrations) -> bool {
+    *late == LateRegistrations::NextEmission
+}
+
 impl fmt::Display for Phase {
     /// The row of the specification's table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -145,7 +174,14 @@ impl fmt::Display for Phase {
         if let Some(disposition) = self.deadline_disposition {
             write!(f, ", {disposition}")?;
         }
-        write!(f, " | {}", self.predicate_failure)
+        write!(f, " | {}", self.predicate_failure)?;
+        if let Some(filter) = self.filter_failure {
+            write!(f, ", filters {filter}")?;
+        }
+        match self.late_registrations {
+            LateRegistrations::NextEmission => Ok(()),
+            LateRegistrations::ThisEmission => f.write_str(", late registrations join"),
+        }
     }
 }
 
@@ -167,14 +203,14 @@ impl fmt::Display for DispatchPolicy {
 
 impl Serialize for DispatchPolicy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Wire { phases: &self.phases }.serialize(serializer)
+        Wire { phases: &self.phases, conduct: self.conduct }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for DispatchPolicy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let wire = Wire::<Box<[Phase]>>::deserialize(deserializer)?;
-        Self::new(wire.phases).map_err(serde::de::Error::custom)
+        Self::of(wire.phases, wire.conduct).map_err(serde::de::Error::custom)
     }
 }
 
@@ -182,6 +218,16 @@ impl<'de> Deserialize<'de> for DispatchPolicy {
 #[serde(deny_unknown_fields)]
 struct Wire<P> {
     phases: P,
+    #[serde(default = "native", skip_serializing_if = "is_native")]
+    conduct: Conduct,
+}
+
+fn native() -> Conduct {
+    Conduct::Native
+}
+
+fn is_native(conduct: &Conduct) -> bool {
+    *conduct == Conduct::Native
 }
 
 /// Durations as whole milliseconds. What does not fit is refused by validation, so that writing cannot cut.

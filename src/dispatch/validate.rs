@@ -9,6 +9,7 @@
 //! | F-5  | `by_return_value` with `not_inspected`; declared selectors without `by_declaration` |
 //! | F-6  | a deadline without a disposition, a disposition without a deadline, a budget that is not finite and positive |
 //! | F-7  | pairs that contradict each other |
+//! | F-8  | late registrations that join the emission, but for recorded conduct |
 //! | F-20 | `detach_bounded` without `concurrent`, `isolate` and bounds; bounds without it |
 
 use std::time::Duration;
@@ -16,8 +17,8 @@ use std::time::Duration;
 use super::error::{Place, PolicyError, Rule};
 use super::policy::{Phase, StagePolicy};
 use super::value::{
-    Completion, Concurrency, ErrorSurface, Failure, HandlerCancellation, HandlerClassification, ReturnedAwaitable,
-    ReturnedValueClassifier, Selector, SyncEntry, SyncHandlers,
+    Completion, Concurrency, Conduct, ErrorSurface, Failure, HandlerCancellation, HandlerClassification, LateRegistrations,
+    ReturnedAwaitable, ReturnedValueClassifier, Selector, SyncEntry, SyncHandlers,
 };
 
 /// A budget longer than this counts as infinite.
@@ -25,11 +26,11 @@ const LONGEST_BUDGET: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 type Row = (bool, &'static str, Rule, &'static str);
 
-pub(super) fn validate(phases: &[Phase]) -> Result<(), PolicyError> {
+pub(super) fn validate(phases: &[Phase], conduct: Conduct) -> Result<(), PolicyError> {
     partition(phases)?;
     for (at, phase) in phases.iter().enumerate() {
         let place = Place::Phase { at, selector: phase.selector };
-        refuse_first(place, &phase_rows(phase))?;
+        refuse_first(place, &phase_rows(phase, conduct))?;
         refuse_first(place, &stage_rows(phase, &phase.invocation, Stage::Invocation))?;
         if let Some(stage) = &phase.returned_awaitables {
             refuse_first(place, &stage_rows(phase, stage, Stage::ReturnedAwaitables))?;
@@ -59,7 +60,7 @@ fn partition(phases: &[Phase]) -> Result<(), PolicyError> {
     Err(PolicyError { place, field: "selector", rule: Rule::F1, remedy })
 }
 
-fn phase_rows(phase: &Phase) -> [Row; 16] {
+fn phase_rows(phase: &Phase, conduct: Conduct) -> [Row; 17] {
     let gathers = phase.returned_awaitable == ReturnedAwaitable::GatherAfterInvocations;
     let by_return = phase.handler_classification == HandlerClassification::ByReturnValue;
     let sync_entry = phase.sync_entry != SyncEntry::Unavailable;
@@ -120,6 +121,12 @@ fn phase_rows(phase: &Phase) -> [Row; 16] {
             "invocation.completion",
             Rule::F7,
             "nothing else runs in a sequential stage: use `stop_on_failure`",
+        ),
+        (
+            phase.late_registrations == LateRegistrations::ThisEmission && conduct == Conduct::Native,
+            "late_registrations",
+            Rule::F8,
+            "a registration counts from the next emission on",
         ),
     ]
 }
@@ -215,14 +222,14 @@ fn is_message_profile(phase: &Phase) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::num::NonZeroU32;
 
     use proptest::prelude::*;
 
     use super::super::policy::{DetachBounds, DispatchPolicy};
     use super::super::profile;
-    use super::super::value::{DeadlineDisposition, PredicateFailure};
+    use super::super::value::{DeadlineDisposition, LateRegistrations, PredicateFailure};
     use super::*;
 
     type Values = (Concurrency, SyncHandlers, HandlerClassification, ReturnedValueClassifier, ReturnedAwaitable, SyncEntry);
@@ -241,6 +248,8 @@ mod tests {
             returned_awaitable,
             sync_entry,
             predicate_failure,
+            filter_failure: None,
+            late_registrations: LateRegistrations::NextEmission,
             invocation,
             returned_awaitables,
             deadline: deadline.map(|(budget, _)| budget),
@@ -253,7 +262,7 @@ mod tests {
     }
 
     /// The rows of the specification's table that are fan-out, as far as validation looks at them.
-    fn named_profiles() -> [(&'static str, Phase); 7] {
+    pub(in crate::dispatch) fn named_profiles() -> [(&'static str, Phase); 7] {
         use {Completion as Done, ErrorSurface as Surface, HandlerClassification as By, ReturnedAwaitable as Awaitable};
         use {Concurrency::*, Failure::*, ReturnedValueClassifier::*, SyncEntry::*, SyncHandlers::*};
         let scheduler = stage(Collect, Done::AwaitAll, Surface::RaiseGroup);
@@ -432,6 +441,16 @@ mod tests {
         });
     }
 
+    /// F-8: only the recorded conduct lets a registration join the emission under way.
+    #[test]
+    fn f8_a_late_registration_joins_recorded_emissions_only() {
+        let joins = |phase: &mut Phase| phase.late_registrations = LateRegistrations::ThisEmission;
+        refused_with(Rule::F8, "late_registrations", "session_observer", joins);
+        let mut phase = profile_named("session_observer");
+        joins(&mut phase);
+        assert!(DispatchPolicy::of([phase].into(), Conduct::Recorded).is_ok());
+    }
+
     /// F-20: detached work is concurrent, isolated and bounded, and nothing else has its bounds.
     #[test]
     fn f20_detached_work_is_bounded() {
@@ -466,7 +485,7 @@ mod tests {
         );
     }
 
-    fn one<T: Copy + std::fmt::Debug + 'static>(values: &'static [T]) -> impl Strategy<Value = T> {
+    pub(in crate::dispatch) fn one<T: Copy + std::fmt::Debug + 'static>(values: &'static [T]) -> impl Strategy<Value = T> {
         prop::sample::select(values)
     }
 
@@ -489,7 +508,7 @@ mod tests {
         )
     }
 
-    fn any_phase() -> impl Strategy<Value = Phase> {
+    pub(in crate::dispatch) fn any_phase() -> impl Strategy<Value = Phase> {
         let values = (
             one(Concurrency::ALL),
             one(SyncHandlers::ALL),
@@ -501,8 +520,9 @@ mod tests {
         let budget = prop_oneof![1 => Just(Duration::ZERO), 4 => (1u64..1_000_000).prop_map(Duration::from_millis)];
         let deadline = prop::option::of((budget, one(DeadlineDisposition::ALL)));
         let stages = (any_stage(), prop::option::of(any_stage()), deadline, one(PredicateFailure::ALL));
-        let random = (one(Selector::ALL), values, stages)
-            .prop_map(|(selector, values, stages)| Phase { selector, ..phase(values, stages) });
+        let filter_failure = prop::option::weighted(0.2, one(PredicateFailure::ALL));
+        let random = (one(Selector::ALL), values, stages, filter_failure)
+            .prop_map(|(selector, values, stages, filter_failure)| Phase { selector, filter_failure, ..phase(values, stages) });
         prop_oneof![3 => random, 1 => prop::sample::select(named_profiles().map(|(_, phase)| phase).to_vec())]
     }
 

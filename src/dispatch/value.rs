@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::handler::Declared;
+
 macro_rules! policy_values {
     ($($(#[$docs:meta])* $name:ident { $($(#[$variant_docs:meta])* $variant:ident = $wire:literal),+ $(,)? })+) => {$(
         $(#[$docs])*
@@ -170,5 +172,34 @@ policy_values! {
         LogAndStop = "log_and_stop",
         /// Nothing is said.
         SilentStop = "silent_stop",
+    }
+
+    /// Whether a registration made while a phase runs takes part in it (F-8).
+    LateRegistrations {
+        /// From the next emission on.
+        NextEmission = "next_emission",
+        /// At the end of this one, as the original's session observer does (trace `session_observer/register_during_emit`).
+        ThisEmission = "this_emission",
+    }
+
+    /// How the ends that the original system treats in a way of its own are treated: cancellations from outside, fatal failures, the
+    /// store's refusals.
+    Conduct {
+        /// What is cancelled is dropped at once; a fatal failure and a refusal of the store are failures with a code of their own.
+        Native = "native",
+        /// As recorded: what is cancelled is told so and may end in its own way within a grace (F-19).
+        Recorded = "recorded",
+    }
+}
+
+impl Selector {
+    /// Whether a phase of this selector takes a registration that is declared so.
+    #[must_use]
+    pub fn takes(self, declared: Declared) -> bool {
+        match self {
+            Self::All => true,
+            Self::DeclaredSync => declared == Declared::Sync,
+            Self::DeclaredAsync => declared == Declared::Async,
+        }
     }
 }

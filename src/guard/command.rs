@@ -78,12 +78,16 @@ impl Line {
     pub(super) fn runs_as(&self, other: &Self, replaced: &[(&str, &str)]) -> bool {
         let program = |one: &Field, other: &Field| {
             let (one, other) = (programs::program_word(one), programs::program_word(other));
-            let put = |(from, to): &(&str, &str)| one.strip_suffix(from).zip(other.strip_suffix(to)).is_some_and(|(one, other)| one == other);
+            let put = |(from, to): &(&str, &str)| {
+                one.strip_suffix(from).zip(other.strip_suffix(to)).is_some_and(|(one, other)| one == other)
+            };
             one == other || replaced.iter().any(put)
         };
         let same = |(one, other): (&Invocation, &Invocation)| {
             // The words of a wrapper may hold the program; what it runs is compared by itself.
-            let words = |invocation: &Invocation| invocation.fields[1..].iter().map(|field| (field.text.clone(), field.open)).collect::<Vec<_>>();
+            let words = |invocation: &Invocation| {
+                invocation.fields[1..].iter().map(|field| (field.text.clone(), field.open)).collect::<Vec<_>>()
+            };
             program(&one.fields[0], &other.fields[0]) && (one.wrapper && other.wrapper || words(one) == words(other))
         };
         let (ones, others) = (&self.trace.invocations, &other.trace.invocations);
@@ -105,7 +109,8 @@ impl Line {
 fn could_run(invocation: &Invocation, conduct: Conduct, programs: &[String], further: &[String]) -> Option<Found> {
     let (program, arguments) = invocation.fields.split_first()?;
     let own = programs::program_word(program);
-    let doubtful = |span: &Span, doubt| Some(Found { span: span.clone(), program: Some(program.span.clone()), doubt: Some(doubt) });
+    let doubtful =
+        |span: &Span, doubt| Some(Found { span: span.clone(), program: Some(program.span.clone()), doubt: Some(doubt) });
     match conduct {
         Conduct::Data => return None,
         Conduct::Opaque => return doubtful(&program.span, Doubt::Runs(own.to_owned())),
@@ -115,7 +120,9 @@ fn could_run(invocation: &Invocation, conduct: Conduct, programs: &[String], fur
     let input = invocation.input.as_deref().filter(|_| programs::is_interpreter(own)).map(|text| (&program.span, text));
     let texts: Vec<(&Span, &str)> = words.chain(input).filter(|(_, text)| !text.is_empty()).collect();
     let mentioned = |names: &[String]| {
-        let named = |(span, text): &(&Span, &str)| Some(((*span).clone(), names.iter().find(|name| programs::mentions(text, name))?.clone()));
+        let named = |(span, text): &(&Span, &str)| {
+            Some(((*span).clone(), names.iter().find(|name| programs::mentions(text, name))?.clone()))
+        };
         texts.iter().find_map(named)
     };
     if let Some((span, name)) = mentioned(programs)
@@ -201,7 +208,9 @@ fn matched(rule: &CommandRule, invocation: &Invocation, inside: Option<&Inside>)
     }
     match strongest(parts) {
         Some(part) => Some(found_at(&part, program)),
-        None if open => Some(Found { span: program.span.clone(), program: Some(program.span.clone()), doubt: Some(Doubt::Setting) }),
+        None if open => {
+            Some(Found { span: program.span.clone(), program: Some(program.span.clone()), doubt: Some(Doubt::Setting) })
+        }
         None => None,
     }
 }
@@ -212,7 +221,8 @@ fn is_subcommand(rule: &CommandRule, grammar: Option<&Program>, word: &Field, ce
     let listed = |word: &str| rule.subcommand.iter().any(|listed| name(listed) == name(word));
     if word.open != Open::No {
         // Options may come out of it, and another word be the subcommand.
-        let may_be = word.text.is_empty() || word.text.starts_with('-') || rule.subcommand.iter().any(|name| name.starts_with(&word.text));
+        let may_be =
+            word.text.is_empty() || word.text.starts_with('-') || rule.subcommand.iter().any(|name| name.starts_with(&word.text));
         return if may_be { Holds::Maybe } else { Holds::No };
     }
     match (listed(&word.text), certain) {
@@ -279,6 +289,6 @@ fn strongest(mut parts: Vec<Part<'_>>) -> Option<Part<'_>> {
 }
 
 fn found_at(part: &Part<'_>, program: &Field) -> Found {
-    let doubt = (part.holds == Holds::Maybe).then(|| (part.doubt)(format!("{}{}", part.word.text, part.word.tail)));
+    let doubt = (part.holds == Holds::Maybe).then(|| (part.doubt)(part.word.shown()));
     Found { span: part.word.span.clone(), program: Some(program.span.clone()), doubt }
 }

@@ -53,7 +53,9 @@ impl fmt::Display for Doubt {
             Self::Folder(path) => write!(f, "where {:?} is cannot be told", excerpt(path)),
             Self::Runs(word) => write!(f, "{:?} runs what its words, its input or a file say", excerpt(word)),
             Self::Names(word, name) => write!(f, "the words of {:?} name {name:?}, and something may run them", excerpt(word)),
-            Self::Rebuild => f.write_str("the program word does not stand in the line as it runs, so that it cannot be replaced exactly"),
+            Self::Rebuild => {
+                f.write_str("the program word does not stand in the line as it runs, so that it cannot be replaced exactly")
+            }
         }
     }
 }

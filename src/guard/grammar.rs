@@ -380,20 +380,8 @@ pub(super) const GIT_BEYOND: &[(&str, &str)] = &[
 ];
 
 /// Shells whose text is not read, and commands of other shells that change what words mean.
-pub(super) const OPAQUE: &[&str] = &[
-    "autoload",
-    "cmd",
-    "csh",
-    "elvish",
-    "emulate",
-    "fish",
-    "nu",
-    "powershell",
-    "pwsh",
-    "tcsh",
-    "xonsh",
-    "zmodload",
-];
+pub(super) const OPAQUE: &[&str] =
+    &["autoload", "cmd", "csh", "elvish", "emulate", "fish", "nu", "powershell", "pwsh", "tcsh", "xonsh", "zmodload"];
 
 /// Programs that run text or input, by which another program may reach a guarded one without naming it.
 pub(super) const RUNNERS: &[&str] = &[

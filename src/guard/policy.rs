@@ -404,10 +404,7 @@ mod tests {
     #[test]
     fn an_allow_needs_certainty() {
         let allow = PUSH.replace("deny", "allow");
-        assert_answers(
-            &allow,
-            &[("git push -f", Some(Answer::Allow)), ("wrapper git push -f", None), ("$x", Some(Answer::Ask))],
-        );
+        assert_answers(&allow, &[("git push -f", Some(Answer::Allow)), ("wrapper git push -f", None), ("$x", Some(Answer::Ask))]);
     }
 
     /// 10-cli: a flow follows pipes, substitutions, here-strings and files within the line.

@@ -11,7 +11,9 @@
 
 use std::borrow::Cow;
 
-use super::grammar::{self, DATA_BUT, DATA_ONLY, EVALUATES, GIT_BEYOND, GIT_DATA, INTERPRETERS, OPAQUE, RUNNERS, STANDARD_FOLDERS};
+use super::grammar::{
+    self, DATA_BUT, DATA_ONLY, EVALUATES, GIT_BEYOND, GIT_DATA, INTERPRETERS, OPAQUE, RUNNERS, STANDARD_FOLDERS,
+};
 use super::options::{self, Holds};
 use super::shell::field::{Field, Open};
 

@@ -280,6 +280,14 @@ pub enum PlanError {
         /// Its kind.
         kind: StageKind,
     },
+    /// A stage that takes registrations declares that it survives its caller (I-4).
+    #[error("stage {stage:?} is {kind} and declares that it survives its caller: only a step of the owner may")]
+    Shielded {
+        /// The stage.
+        stage: Arc<str>,
+        /// Its kind.
+        kind: StageKind,
+    },
     /// Stages stand in an order that no operation can keep.
     #[error("stage {stage:?} is {kind} and stands after {after:?}: admission comes first, results come last")]
     StageOrder {

@@ -30,6 +30,7 @@ pub struct StageSpec {
     pub(super) on_failure: OnFailure,
     pub(super) deadline: Option<Duration>,
     pub(super) stop_ends_stage: bool,
+    pub(super) shielded: bool,
     pub(super) unreachable: Option<Arc<str>>,
 }
 
@@ -112,7 +113,7 @@ pub enum OnFailure {
 
 impl StageSpec {
     fn new(name: impl Into<Arc<str>>, kind: StageKind, on_failure: OnFailure) -> Self {
-        Self { name: name.into(), kind, on_failure, deadline: None, stop_ends_stage: false, unreachable: None }
+        Self { name: name.into(), kind, on_failure, deadline: None, stop_ends_stage: false, shielded: false, unreachable: None }
     }
 
     /// A step of the owner's own. It takes no registration (I-18).
@@ -169,6 +170,14 @@ impl StageSpec {
     #[must_use]
     pub fn stop_ends_stage(mut self) -> Self {
         self.stop_ends_stage = true;
+        self
+    }
+
+    /// Declares that a step of the owner survives its caller, for at most this long (I-4). Only a step of the owner may.
+    #[must_use]
+    pub fn shielded(mut self, bound: Duration) -> Self {
+        self.shielded = true;
+        self.deadline = Some(bound);
         self
     }
 

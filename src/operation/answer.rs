@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{AuditUnavailable, Failure, OperationStatus, Owner, Profile, ResultOf, Unrecorded};
+use super::{AuditUnavailable, Failure, OperationStatus, Owner, Profile, ResultOf, TeardownEnd, Unrecorded};
 use crate::clock::Timestamp;
 use crate::declare::Digest;
 use crate::id::{AttemptId, OperationId};
@@ -74,6 +74,8 @@ pub struct OperationOutcome {
     pub effective: Option<Digest>,
     /// What each interceptor answered (I-8); `None` when no chain ran.
     pub report: Option<Report>,
+    /// How the owner's teardown ended, where it has one and it was reached.
+    pub teardown: Option<TeardownEnd>,
     /// How the closing fact stands.
     pub recorded: RecordState,
 }

@@ -15,11 +15,12 @@ use tokio::time::Instant;
 use super::contained::contained;
 use super::record::{self, ClosedRecord, End};
 use super::{
-    Audit, ClosingPlace, Granted, Operation, OperationOutcome, OperationStatus, Owner, RecordState, StatusCell, Unrecorded,
+    Audit, ClosingPlace, Granted, Operation, OperationOutcome, OperationStatus, Owner, RecordState, ResultOf, StatusCell,
+    TeardownEnd, Unrecorded,
 };
 use crate::clock::Deadline;
 use crate::declare::Digest;
-use crate::interception::{Progress, Report};
+use crate::interception::{Judged, Progress, Report};
 use crate::signal::{EmitterRole, MAX_PAYLOAD_DEPTH, Payload, PayloadType, Signal, SignalKind};
 
 /// An attempt that is under way. It owns the reserved place for its closing fact.
@@ -32,6 +33,8 @@ pub(super) struct Attempt<O: Owner, A: Audit> {
     pub(super) plan: Option<Digest>,
     pub(super) report: Option<Report>,
     pub(super) status: StatusCell,
+    /// How its owner's teardown ended, once it has.
+    pub(super) teardown: Option<TeardownEnd>,
     place: Option<A::Place>,
     begun: Instant,
 }
@@ -47,6 +50,7 @@ impl<O: Owner, A: Audit> Attempt<O, A> {
             plan: None,
             report: None,
             status: StatusCell::default(),
+            teardown: None,
             place: Some(place),
             begun: Instant::now(),
         }
@@ -96,8 +100,14 @@ impl<O: Owner, A: Audit> Attempt<O, A> {
             requested: self.requested,
             effective: self.granted.as_ref().map(Granted::digest),
             report: self.report.take(),
+            teardown: self.teardown.take(),
             recorded,
         }
+    }
+
+    /// The digest of a performance, for the record; `None` where nothing looks at it.
+    pub(super) fn digest_of(&self, performance: &ResultOf<O>) -> Option<Digest> {
+        if self.audit.is_watched() { contained(|| performance.digest().ok()).ok().flatten() } else { None }
     }
 
     fn closing_fact(&self, status: OperationStatus, end: End<'_>) -> Signal {
@@ -114,6 +124,7 @@ impl<O: Owner, A: Audit> Attempt<O, A> {
             plan: self.plan,
             end,
             labels: granted.map(Granted::labels).unwrap_or_default(),
+            teardown: self.teardown.as_ref(),
             report: self.report.as_ref().map(Report::record),
             elapsed_us: u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX),
         };

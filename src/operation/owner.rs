@@ -3,7 +3,9 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
 use super::{OperationStatus, Performance};
@@ -27,6 +29,12 @@ pub trait Owner: Sized + Send + Sync + 'static {
 
     /// What a fact about the operation is about, for filters.
     fn subject(context: &Self::Context) -> Option<Subject> {
+        let _none = context;
+        None
+    }
+
+    /// How long performing may take by what was judged; the operation's own budget may be shorter.
+    fn time_limit(context: &Self::Context) -> Option<Duration> {
         let _none = context;
         None
     }
@@ -157,7 +165,15 @@ pub trait Authorizer<O: Owner>: Send + Sync {
 pub trait CompletionPlace: Send + 'static {
     /// Tells the owner how the permitted attempt ended.
     fn complete(self, completion: Completion);
+
+    /// Hands the owner what is left of an attempt whose caller has gone (I-4): it runs it to its end, which comes within the owner's declared
+    /// bound, and is told by it how the attempt ended. An owner that has nobody to run it, or stops before its end, drops it: the attempt ends all
+    /// the same, and what was not torn down stays.
+    fn shield(self, rest: Shielded);
 }
+
+/// What is left of an attempt whose caller has gone: its teardown and its record. Dropping it ends the attempt at once.
+pub type Shielded = BoxFuture<'static, Completion>;
 
 /// How a permitted attempt ended: outcome class and digests only.
 #[derive(Debug, Clone)]

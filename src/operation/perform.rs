@@ -171,6 +171,7 @@ fn unaudited<O: Owner>(operation: Operation<O::Context>, requested: Option<Diges
         requested,
         effective: None,
         report: None,
+        teardown: None,
         recorded: RecordState::Unavailable(unavailable),
     };
     Answer { end: End::Denied(denial), outcome }

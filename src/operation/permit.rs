@@ -4,15 +4,18 @@ use std::fmt;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::time::timeout_at;
 
 use super::answer::Answer;
 use super::attempt::{Attempt, fact};
-use super::contained::panic_text;
+use super::contained::{contained, panic_text};
+use super::held::Held;
 use super::performance::FailureClass;
 use super::record::EvidenceRecord;
+use super::teardown::Ending;
 use super::{
     Audit, Completion, CompletionPlace, Failure, Grant, IntoPerformance, OperationStatus, Owner, OwnerPlan, Performance,
     Performed, Profile, StatusCell,
@@ -115,6 +118,15 @@ pub(super) struct OpenPermit<P: CompletionPlace> {
     status: StatusCell,
 }
 
+impl<P: CompletionPlace> OpenPermit<P> {
+    /// The place, and what its owner is told once the attempt has ended; `None` when it was told.
+    pub(super) fn take(mut self) -> Option<(P, impl FnOnce() -> Completion + Send + 'static)> {
+        let place = self.place.take()?;
+        let (attempt, status, effective) = (self.attempt.clone(), self.status.clone(), self.effective);
+        Some((place, move || Completion { attempt, status: status.get(), effective }))
+    }
+}
+
 impl<P: CompletionPlace> Drop for OpenPermit<P> {
     fn drop(&mut self) {
         if let Some(place) = self.place.take() {
@@ -202,22 +214,42 @@ impl<O: Owner, A: Audit, P: CompletionPlace> Permit<O, A, P> {
         Fut: Future<Output = R> + Send,
         R: IntoPerformance<O::Output>,
     {
-        // Dropped in reverse: the attempt ends before its owner is told.
         let Self { open, plan, granted, attempt } = self;
         // A refusal is reported by the cell. It cannot happen: a permit exists once, and its attempt was pending.
         let _refused = attempt.status.set(OperationStatus::Running);
-        let view = granted.clone();
-        let work = AssertUnwindSafe(async move { body(view).await.into_performance() }).catch_unwind();
-        let ended = match attempt.operation.perform_budget {
-            None => work.await,
-            Some(budget) => match timeout_at(Deadline::after(budget).instant(), work).await {
-                Ok(ended) => ended,
-                Err(_elapsed) => Ok(Performance::TimedOut),
-            },
-        };
-        let performance = ended.unwrap_or_else(|panic| Performance::Failed(Failure::of(FailureClass::Panic, panic_text(panic))));
-        Performed { attempt, granted, plan, open, performance: performance.map(Arc::new) }
+        let budget = budget(&attempt, &granted);
+        let mut held = Held::new(attempt, open, None);
+        let performance = run(granted.clone(), budget, body).await;
+        let ending = Ending::from(&performance);
+        let performance = Arc::new(performance.map(Arc::new));
+        held.note(ending, Arc::clone(&performance));
+        Performed { held, granted, plan, performance }
     }
+}
+
+/// Within what the operation has to be performed: its own budget, or what was judged if that is shorter.
+pub(super) fn budget<O: Owner, A: Audit>(attempt: &Attempt<O, A>, granted: &Granted<O>) -> Option<Duration> {
+    let judged = contained(|| O::time_limit(granted.context())).ok().flatten();
+    attempt.operation.perform_budget.into_iter().chain(judged).min()
+}
+
+/// Runs a body: its panic is a failure, and past its budget it is dropped.
+pub(super) async fn run<O, F, Fut, R>(granted: Granted<O>, budget: Option<Duration>, body: F) -> Performance<O::Output>
+where
+    O: Owner,
+    F: FnOnce(Granted<O>) -> Fut + Send,
+    Fut: Future<Output = R> + Send,
+    R: IntoPerformance<O::Output>,
+{
+    let work = AssertUnwindSafe(async move { body(granted).await.into_performance() }).catch_unwind();
+    let ended = match budget {
+        None => work.await,
+        Some(budget) => match timeout_at(Deadline::after(budget).instant(), work).await {
+            Ok(ended) => ended,
+            Err(_elapsed) => Ok(Performance::TimedOut),
+        },
+    };
+    ended.unwrap_or_else(|panic| Performance::Failed(Failure::of(FailureClass::Panic, panic_text(panic))))
 }
 
 impl<O: Owner, A: Audit, P: CompletionPlace> fmt::Debug for Permit<O, A, P> {

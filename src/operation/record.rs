@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Failure, OperationStatus, Owner, Profile};
+use super::{Failure, OperationStatus, Owner, Profile, TeardownEnd};
 use crate::clock::Timestamp;
 use crate::declare::Digest;
 use crate::interception::{Basis, Denial, DenialCause, Escalated, ReportRecord, Withheld};
@@ -56,6 +56,9 @@ pub(super) struct ClosedRecord<'a, O: Owner> {
     pub(super) end: End<'a>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(super) labels: &'a [Arc<str>],
+    /// How the owner's teardown ended, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) teardown: Option<&'a TeardownEnd>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) report: Option<ReportRecord>,
     pub(super) elapsed_us: u64,

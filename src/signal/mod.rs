@@ -6,6 +6,8 @@ mod error;
 mod fact;
 mod filter;
 mod kind;
+#[cfg(feature = "compat")]
+pub mod legacy;
 mod path;
 mod payload;
 mod redact;

@@ -445,9 +445,9 @@ fn the_readmes_command_shows_every_kind_of_decision() {
     let (sessions, policy) = (examples().join("sessions"), examples().join("policies/guardrails.toml"));
     let text = replay(&[&sessions, "--policy".as_ref(), &policy]).done().out;
     for told in [
-        "decisions   15 allow, 5 rewrite, 4 ask, 6 deny, 0 failed",
-        "operations  30 proposed: 1 ambiguous, 16 completed, 10 denied, 3 failed",
-        "128 facts in 5 sessions",
+        "decisions   16 allow, 5 rewrite, 2 ask, 7 deny, 0 failed",
+        "operations  30 proposed: 1 ambiguous, 17 completed, 9 denied, 3 failed",
+        "127 facts in 5 sessions",
         "temporary; keep it with --db FILE",
         "release-day.jsonl",
         "became pnpm install --save-dev cider-press",

@@ -20,6 +20,17 @@ pub(crate) fn folder(variable: &str, default: &str) -> Option<PathBuf> {
     None
 }
 
+/// The folder that a variable names, else a default one where it is there, else the copy that the repository carries.
+pub(crate) fn folder_or_copy(variable: &str, default: &str, copy: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = setting(variable).map(PathBuf::from).unwrap_or_else(|| {
+        let default = root.join(default);
+        if default.is_dir() { default } else { root.join(copy) }
+    });
+    assert!(folder.is_dir(), "no folder {}: set {variable} to the folder of the data", folder.display());
+    folder
+}
+
 /// Whether a variable is `1`.
 pub(crate) fn is_set(variable: &str) -> bool {
     setting(variable).is_some_and(|value| value == "1")

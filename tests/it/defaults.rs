@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use tipstaff::OwnerBounds;
 use tipstaff::clock::Clock as _;
-use tipstaff::dispatch::profile::OBSERVATION_BUDGET;
-use tipstaff::operation::DEFAULT_RULING_BUDGET;
+use tipstaff::dispatch::profile::{OBSERVATION_BUDGET, TERMINAL_BUDGET};
+use tipstaff::dispatch::{GRACE, MAX_DEPTH, OFFLOAD_THREADS};
+use tipstaff::operation::harness::ProviderHarness;
+use tipstaff::operation::service::ServiceCall;
+use tipstaff::operation::{DEFAULT_RULING_BUDGET, TeardownBudget, TearsDown as _};
 use tipstaff::state::{Here, MemoryStore, SqliteOptions, SqliteStore, Store};
 use tipstaff::testing::ManualClock;
 
@@ -31,6 +34,14 @@ fn the_table_of_defaults_is_true() {
     assert_eq!(value("proposals decided at the same time"), bounds.deciding.to_string());
     assert_eq!(value("open permits"), bounds.permits.to_string());
     assert_eq!(value("deadline of an emission"), format!("{} s", OBSERVATION_BUDGET.as_secs()));
+    assert_eq!(value("facts that an observing actor holds"), tipstaff::ACTOR_BOUND.to_string());
+    let teardown = |budget: TeardownBudget| format!("{} s, and {} s to stop", budget.bound.as_secs(), budget.grace.as_secs());
+    assert_eq!(value("teardown of a service call"), teardown(ServiceCall::TEARDOWN));
+    assert_eq!(value("teardown of a launch"), teardown(ProviderHarness::TEARDOWN));
+    assert_eq!(value("emissions inside one another"), MAX_DEPTH.to_string());
+    assert_eq!(value("threads of a dispatcher for handlers that block"), OFFLOAD_THREADS.to_string());
+    assert_eq!(value("budget of terminal callbacks"), format!("{} s", TERMINAL_BUDGET.as_secs()));
+    assert_eq!(value("grace of a cancelled handler"), format!("{} s", GRACE.as_secs()));
     let role = |name: &str| tree.lines().find(|line| line.starts_with("//! |") && line.contains(name)).unwrap_or_default();
     assert!(role("action executor").contains(&format!("{} proposals", bounds.waiting)));
 }
@@ -51,7 +62,8 @@ fn the_library_opens_no_file_and_no_logger_of_its_own() {
             let entry = entry.expect("its entries are readable");
             let path = next.join(entry.file_name());
             if entry.path().is_dir() {
-                open.push(path);
+                // Unit tests may stand in a folder of their own.
+                open.extend((entry.file_name() != "tests").then_some(path));
                 continue;
             }
             let text = source(&path.display().to_string());

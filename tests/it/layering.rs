@@ -18,14 +18,15 @@ const TABLE: &[(&str, &[&str])] = &[
     ("observation", &["dispatch", "signal", "declare"]),
     ("state", &["signal", "declare", "testing"]),
     ("operation", &["interception", "signal", "declare"]),
+    ("compat", &["operation", "interception", "dispatch", "signal", "declare"]),
     ("testing", &[]),
 ];
 
 /// Modules that every other may name.
-const COMMON: &[&str] = &["id", "clock", "telemetry"];
+const COMMON: &[&str] = &["id", "clock", "cancel", "telemetry"];
 
 /// Files that stand alone at the root of the core.
-const FILES: &[&str] = &["id", "clock", "telemetry", "lib"];
+const FILES: &[&str] = &["id", "clock", "cancel", "telemetry", "lib"];
 
 type Edges = BTreeMap<String, BTreeSet<(String, PathBuf)>>;
 

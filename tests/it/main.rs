@@ -3,7 +3,11 @@
 //! Each module is `cfg(test)`, so that the lints know its helpers as parts of tests.
 
 #[cfg(test)]
+mod characterization;
+#[cfg(test)]
 mod cli;
+#[cfg(test)]
+mod compat;
 #[cfg(test)]
 mod data;
 #[cfg(test)]
@@ -13,6 +17,10 @@ mod digest;
 #[cfg(test)]
 mod dispatch;
 #[cfg(test)]
+mod dispatch_policies;
+#[cfg(test)]
+mod dispatchers;
+#[cfg(test)]
 mod gate_arms;
 #[cfg(test)]
 mod interception;
@@ -20,6 +28,12 @@ mod interception;
 mod journal_durability;
 #[cfg(test)]
 mod layering;
+#[cfg(test)]
+mod legacy_dispatchers;
+#[cfg(test)]
+mod legacy_rows;
+#[cfg(test)]
+mod operation_owners;
 #[cfg(test)]
 mod operation_way;
 #[cfg(test)]
@@ -52,3 +66,5 @@ mod supervision_kernel;
 mod transcript_reader;
 #[cfg(test)]
 mod transcripts;
+#[cfg(test)]
+mod watching;

@@ -2,6 +2,8 @@
 //!
 //! The thread consumes the port itself, so that a commit costs no hop. A thread that panics fails the actor, its supervisor starts another, and
 //! the queue is where it was.
+//!
+//! A kill takes the actor and not its thread: each incarnation waits for its [turn](super::turn) before it starts another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +15,19 @@ use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::gaps::GapsInHand;
 use super::handle::Health;
 use super::request::{Left, Request};
 use super::thread::WriterThread;
+use super::turn::{Turn, Turns};
 use crate::crash::Doors;
 use crate::port::Mailbox;
 
 /// How long an orderly stop waits for the queue to be written.
 const DRAIN: Duration = Duration::from_secs(10);
+
+/// How long a start waits for the thread before it to put down its group: two commits, each as patient as the store. Less than a start may take.
+const HANDOVER: Duration = Duration::from_secs(20);
 
 /// What every incarnation is started with.
 #[derive(Clone)]
@@ -32,6 +39,8 @@ pub(crate) struct WriterArguments {
     pub(crate) health: Health,
     pub(crate) ledger: LossLedger,
     pub(crate) left: Left,
+    pub(crate) gaps: GapsInHand,
+    pub(crate) turns: Turns,
     pub(crate) doors: Doors,
 }
 
@@ -49,9 +58,11 @@ pub(crate) struct Incarnation {
 impl StateWriter {
     async fn pre_start(&self, myself: ActorRef<()>, arguments: WriterArguments) -> Result<Incarnation, ActorProcessingErr> {
         let mailbox = Arc::clone(&arguments.mailbox);
+        let turn = arguments.turns.take(HANDOVER).await;
+        let turn = turn.ok_or_else(|| format!("the writer thread before this one is still writing after {HANDOVER:?}"))?;
         let (opened, opening) = oneshot::channel();
         let (done, ended) = oneshot::channel();
-        start_thread(arguments, opened, done, myself)?;
+        start_thread(arguments, turn, opened, done, myself)?;
         opening.await.map_err(|_panicked| "the writer thread panicked while it opened the store")??;
         Ok(Incarnation { mailbox, ended: Some(ended) })
     }
@@ -93,14 +104,17 @@ impl StateWriter {
 #[expect(clippy::disallowed_methods, reason = "the one door to the writer thread: its actor owns it and waits for its end")]
 fn start_thread(
     arguments: WriterArguments,
+    turn: Turn,
     opened: oneshot::Sender<Result<(), StoreError>>,
     done: oneshot::Sender<()>,
     actor: ActorRef<()>,
 ) -> std::io::Result<()> {
-    let WriterArguments { store, here, instance, mailbox, health, ledger, left, doors: _ } = arguments;
+    let WriterArguments { store, here, instance, mailbox, health, ledger, left, gaps, turns: _, doors: _ } = arguments;
     let work = move || {
         // Dropped last, also by a panic: the actor looks at what became of the thread.
         let _tell = Tell(actor);
+        // Dropped after the writer: whoever has the turn next finds it closed.
+        let turn = turn;
         let opening = store.open_writer(&instance).and_then(|writer| Ok((writer, store.reader()?)));
         let (mut writer, reader) = match opening {
             Ok(both) => both,
@@ -117,9 +131,11 @@ fn start_thread(
                 return;
             }
         }
-        let _gone = opened.send(Ok(()));
-        let number = health.begin_writer();
-        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left, number, passed: 0 }.run();
+        // Nobody owns a thread whose start was given up.
+        if opened.send(Ok(())).is_err() {
+            return;
+        }
+        WriterThread { writer, mailbox: mailbox.on_thread(), health, ledger, reader, left, gaps, turn: &turn, passed: 0 }.run();
         let _gone = done.send(());
     };
     std::thread::Builder::new().name("tipstaff-journal".to_owned()).spawn(work).map(drop)

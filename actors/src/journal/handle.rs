@@ -1,7 +1,7 @@
 //! The runtime's handle on its journal.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tipstaff_core::clock::Deadline;
@@ -126,8 +126,6 @@ struct Inner {
     reason: Mutex<String>,
     /// The closing facts that were lost (I-17). Held for one push or one look.
     owed: Mutex<VecDeque<Arc<Signal>>>,
-    /// The number of the newest writer thread.
-    newest: AtomicU64,
 }
 
 impl Health {
@@ -168,22 +166,12 @@ impl Health {
         self.owed().front().cloned()
     }
 
-    /// The attempt of this one, the oldest, has an end. A writer that is being superseded may have said so already.
+    /// The attempt of this one, the oldest, has an end.
     pub(crate) fn end_paid(&self, lost: &Arc<Signal>) {
         let mut owed = self.owed();
         if owed.front().is_some_and(|first| Arc::ptr_eq(first, lost)) {
             owed.pop_front();
         }
-    }
-
-    /// A writer thread begins to serve: its number. Those before it are superseded.
-    pub(crate) fn begin_writer(&self) -> u64 {
-        self.0.newest.fetch_add(1, Ordering::AcqRel) + 1
-    }
-
-    /// Whether no later writer thread has begun.
-    pub(crate) fn is_newest(&self, writer: u64) -> bool {
-        self.0.newest.load(Ordering::Acquire) == writer
     }
 
     fn owed(&self) -> std::sync::MutexGuard<'_, VecDeque<Arc<Signal>>> {

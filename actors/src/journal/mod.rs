@@ -4,10 +4,14 @@
 //! answer. What cannot be recorded is counted in the loss ledger, whichever way it is lost: a [`Request`] that is dropped unrecorded counts itself.
 
 mod actor;
+mod gaps;
 mod handle;
 mod request;
 mod thread;
+mod turn;
 
 pub(crate) use actor::{StateWriter, WriterArguments};
+pub(crate) use gaps::GapsInHand;
 pub(crate) use handle::{Health, Journal};
 pub(crate) use request::{Confirm, Left, Request};
+pub(crate) use turn::Turns;

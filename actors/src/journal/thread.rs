@@ -1,11 +1,11 @@
 //! The writer thread: the only one that writes to the store.
 //!
-//! | it finds            | it does                                                                     |
-//! |---------------------|-----------------------------------------------------------------------------|
-//! | requests            | commits them as one group, answers each, then looks again                   |
-//! | nothing for a while | writes owed gaps and ends, notes that it is alive, folds the write-ahead log          |
-//! | a closed port       | closes the record of its instance and ends                                  |
-//! | a newer thread      | ends; the instance lives on in the newer one                                |
+//! | it finds             | it does                                                                        |
+//! |----------------------|--------------------------------------------------------------------------------|
+//! | requests             | commits them as one group, answers each, then looks again                      |
+//! | nothing for a while  | writes owed gaps and ends, notes that it is alive, folds the write-ahead log   |
+//! | a closed port        | closes the record of its instance and ends                                     |
+//! | a later thread waits | ends; the instance lives on in the later one, which begins when this has ended |
 //!
 //! | the store says         | the facts of the group                                                        |
 //! |------------------------|-------------------------------------------------------------------------------|
@@ -16,16 +16,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tipstaff_core::id::{SessionId, SignalId};
-use tipstaff_core::observation::{GapRecord, LossLedger, LossReason, Lost};
+use tipstaff_core::observation::{LossLedger, LossReason};
 use tipstaff_core::operation::Unrecorded;
 use tipstaff_core::signal::{EmitterRole, LifecycleKind, Payload, PayloadType, Signal};
-use tipstaff_core::state::{AppendError, Appended, Gap, GapReason, JournalReader, JournalWrite, JournalWriter, StoreError};
+use tipstaff_core::state::{AppendError, Appended, JournalReader, JournalWrite, JournalWriter, StoreError};
 use tipstaff_core::telemetry;
 use tokio::sync::oneshot;
 
+use super::gaps::GapsInHand;
 use super::handle::Health;
 use super::request::{Entry, Hand, Left, Request};
+use super::turn::Turn;
 use crate::port::{Next, ThreadMailbox};
 
 /// The largest group, in facts. Measured: beyond it a group gains little and its first fact waits longer.
@@ -38,27 +39,31 @@ const QUIET: Duration = Duration::from_millis(500);
 const SEEN_EVERY: Duration = Duration::from_secs(5);
 
 /// The state of the thread.
-pub(super) struct WriterThread {
+pub(super) struct WriterThread<'t> {
     pub(super) writer: Box<dyn JournalWriter>,
     pub(super) mailbox: ThreadMailbox<Request>,
     pub(super) health: Health,
     pub(super) ledger: LossLedger,
     pub(super) reader: Arc<dyn JournalReader>,
     pub(super) left: Left,
-    /// Its number among the writer threads of this runtime.
-    pub(super) number: u64,
+    pub(super) gaps: GapsInHand,
+    pub(super) turn: &'t Turn,
     /// How many of the oldest owed ends were owed before the queue was last seen empty: their proposals are settled.
     pub(super) passed: usize,
 }
 
-impl WriterThread {
-    /// Serves until the port is closed, or another incarnation has taken over.
+impl WriterThread<'_> {
+    /// Serves until the port is closed, or another incarnation waits for its turn.
     pub(super) fn run(mut self) {
         for group in self.left.take() {
             self.commit(Hand::new(group, None));
         }
         let mut seen = Instant::now();
         loop {
+            if self.turn.is_wanted() {
+                // The instance lives on: others would close its open attempts under the hands of the next thread.
+                return;
+            }
             let owed = self.health.owed_now();
             match self.mailbox.next(QUIET) {
                 Next::Message(first) => {
@@ -83,10 +88,6 @@ impl WriterThread {
                 }
                 Next::Closed => break,
             }
-        }
-        // A superseded thread must not say that the instance has ended: others would close its open attempts under its hands.
-        if !self.health.is_newest(self.number) {
-            return;
         }
         self.passed = self.health.owed_now();
         self.write_gaps();
@@ -164,25 +165,11 @@ impl WriterThread {
         })
     }
 
-    /// Writes what sessions have lost, now that the store may take it (P-10). Success shows that the store takes writes again.
+    /// Writes what sessions have lost, now that the store may take it (P-10), and then the ends that are owed.
     fn write_gaps(&mut self) {
-        for session in self.ledger.pending() {
-            let Some(taken) = self.ledger.take_pending(&session) else { continue };
-            let group: Vec<JournalWrite> = taken.records().iter().map(|record| gap(&session, record)).collect();
-            match self.writer.commit(&group) {
-                Ok(answers) if answers.iter().all(Result::is_ok) => {
-                    taken.written();
-                    self.health.accepted();
-                }
-                // The store refuses this session's gaps alone: those of others are not held back by it.
-                Ok(_) => taken.put_back(),
-                Err(_) => {
-                    taken.put_back();
-                    return;
-                }
-            }
+        if self.gaps.write(&mut *self.writer, &*self.reader, &self.ledger, &self.health).is_ok() {
+            self.close_owed();
         }
-        self.close_owed();
     }
 
     /// Closes the attempts whose closing fact was lost and whose proposal is on record: nobody who reads the journal can know how they ended (I-17).
@@ -244,19 +231,4 @@ fn ambiguous(lost: &Signal) -> Signal {
         fact = fact.subject(subject.clone());
     }
     fact.build()
-}
-
-fn gap(session: &SessionId, record: &GapRecord) -> JournalWrite {
-    let reason = match record.reason {
-        LossReason::NoRoom => GapReason::QueueFull,
-        LossReason::StoreAbsent => GapReason::StoreUnavailable,
-        LossReason::Unconfirmed => GapReason::WriterLost,
-        LossReason::Refused => GapReason::Refused,
-    };
-    let known_lost = match record.lost {
-        Lost::Known(facts) => Some(facts),
-        Lost::Unknown => None,
-    };
-    let (first_at, last_at) = (record.first_at, record.last_at);
-    JournalWrite::Gap(Gap { id: SignalId::generate(), session: session.clone(), reason, first_at, last_at, known_lost })
 }

@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tipstaff_core::clock::{Clock, Deadline, Timestamp};
-use tipstaff_core::dispatch::{DispatchReport, JournalState, Registry, Snapshot};
+use tipstaff_core::dispatch::{DispatchReport, Dispatcher, Emit, JournalState, Snapshot};
 use tipstaff_core::id::SessionId;
 use tipstaff_core::observation::RecentFacts;
 use tipstaff_core::operation::AuditMode;
 use tipstaff_core::signal::{Redactions, Signal};
 use tokio::sync::oneshot;
 
-use super::{Emission, OpenAttempts, Undelivered, Within};
+use super::{Emission, OpenAttempts, Undelivered};
 use crate::journal::{Confirm, Journal, Request};
 use crate::port::{Port, Reservation};
 
@@ -42,7 +42,7 @@ pub(crate) struct AdmissionParts {
     /// Shared by all sessions of the runtime.
     pub(crate) attempts: OpenAttempts,
     pub(crate) observer: Port<Emission>,
-    pub(crate) registry: Arc<Registry<Signal>>,
+    pub(crate) dispatcher: Arc<Dispatcher<Signal>>,
     pub(crate) ring: Option<RecentFacts>,
     pub(crate) redactions: Redactions,
     pub(crate) clock: Arc<dyn Clock>,
@@ -62,7 +62,7 @@ impl Admission {
     }
 
     pub(crate) fn is_watched(&self) -> bool {
-        self.parts.journal.is_some() || self.parts.ring.is_some() || !self.parts.registry.snapshot().is_empty()
+        self.parts.journal.is_some() || self.parts.ring.is_some() || !self.parts.dispatcher.snapshot().is_empty()
     }
 
     pub(crate) fn undelivered(&self) -> u64 {
@@ -97,15 +97,33 @@ impl Admission {
     /// # Ordering
     /// The journal's order of a session is the order in which its emitters pass here, and the order in which the observer begins them.
     pub(crate) fn admit(&self, fact: Signal, place: Option<&mut Reservation<Request>>, wants: Wants) -> Admitted {
-        let Wants { confirm, report } = wants;
         let (fact, snapshot) = self.entering(fact);
+        self.admit_entered(fact, &snapshot, place, wants)
+    }
+
+    /// As [`Self::admit`], for an emitter that shows the fact to others than the session's own subscribers as well: the fact as it may be shown.
+    #[cfg(feature = "compat")]
+    pub(crate) fn admit_shared(&self, fact: Signal) -> (Arc<Signal>, Admitted) {
+        let (fact, snapshot) = self.entering(fact);
+        let admitted = self.admit_entered(Arc::clone(&fact), &snapshot, None, Wants::default());
+        (fact, admitted)
+    }
+
+    fn admit_entered(
+        &self,
+        fact: Arc<Signal>,
+        snapshot: &Snapshot<Signal>,
+        place: Option<&mut Reservation<Request>>,
+        wants: Wants,
+    ) -> Admitted {
+        let Wants { confirm, report } = wants;
         let _order = self.order();
         let admitted = self.record(&fact, place, confirm);
         if admitted.late || (snapshot.is_empty() && report.is_none()) {
             return admitted;
         }
         let undelivered = Undelivered::counted_by(&self.undelivered);
-        let emission = Emission { fact, snapshot: snapshot.clone(), journal: admitted.journal, report, undelivered };
+        let emission = Emission { emit: snapshot.emit(&fact), journal: admitted.journal, report, undelivered };
         // What the port does not keep counts itself where it is dropped.
         let _kept = self.parts.observer.try_send(emission);
         admitted
@@ -117,22 +135,22 @@ impl Admission {
     /// As [`Self::admit`].
     pub(crate) fn admit_here(&self, fact: Signal, place: Option<&mut Reservation<Request>>, confirm: Option<Confirm>) -> Here {
         let (fact, snapshot) = self.entering(fact);
-        let admitted = {
+        let (admitted, emit) = {
             let _order = self.order();
-            self.record(&fact, place, confirm)
+            (self.record(&fact, place, confirm), snapshot.emit(&fact))
         };
-        Here { fact, snapshot, admitted, undelivered: Undelivered::counted_by(&self.undelivered) }
+        Here { emit, admitted, undelivered: Undelivered::counted_by(&self.undelivered) }
     }
 
     /// How deep the handler that runs now stands in emissions of this session; `None` for everybody else.
     pub(crate) fn depth(&self) -> Option<usize> {
-        Within::depth_of(&self.undelivered)
+        self.parts.dispatcher.depth()
     }
 
     /// The fact as it may be stored and shown, and who sees it. The snapshot is taken before the order and outlives it: whoever drops the last one
     /// drops handlers, whose destructors are user code and may emit.
     fn entering(&self, fact: Signal) -> (Arc<Signal>, Snapshot<Signal>) {
-        (Arc::new(self.parts.redactions.redact(fact)), self.parts.registry.snapshot())
+        (Arc::new(self.parts.redactions.redact(fact)), self.parts.dispatcher.snapshot())
     }
 
     fn order(&self) -> MutexGuard<'_, ()> {
@@ -163,8 +181,7 @@ pub(crate) struct Admitted {
 
 /// A fact that its emitter fans out itself.
 pub(crate) struct Here {
-    pub(crate) fact: Arc<Signal>,
-    pub(crate) snapshot: Snapshot<Signal>,
+    pub(crate) emit: Emit<Signal>,
     pub(crate) admitted: Admitted,
     pub(crate) undelivered: Undelivered,
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tipstaff_core::dispatch::{DispatchReport, JournalState, Snapshot, fan_out};
+use tipstaff_core::dispatch::{DispatchError, DispatchReport, Emit, JournalState};
 use tipstaff_core::signal::Signal;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -17,52 +17,20 @@ use crate::port::{Context, Handler, HandlerError, Places};
 /// Emissions of one session that run at the same time (F-24).
 pub(crate) const MAX_IN_FLIGHT: usize = 1024;
 
-/// Emissions of one session that may stand inside one another: handlers that emit and await the report (F-14).
-pub(crate) const MAX_DEPTH: usize = 64;
-
-tokio::task_local! {
-    /// The emission whose handlers run now.
-    static WITHIN: Within;
-}
-
-/// Where the handlers that run now stand: in an emission of this session, so deep. A task that a handler starts stands nowhere.
-#[derive(Clone)]
-pub(crate) struct Within {
-    /// The session, by the address of its counter.
-    session: Arc<AtomicU64>,
-    depth: usize,
-}
-
-impl Within {
-    /// How deep the caller stands in emissions of the session with this counter.
-    pub(crate) fn depth_of(session: &Arc<AtomicU64>) -> Option<usize> {
-        WITHIN.try_with(|within| Arc::ptr_eq(&within.session, session).then_some(within.depth)).ok().flatten()
-    }
-}
-
-/// Fans a fact out, so deep inside other emissions of its session. Dropped before its end, the emission counts itself as undelivered.
-pub(crate) async fn deliver(
-    fact: &Arc<Signal>,
-    snapshot: &Snapshot<Signal>,
-    undelivered: Undelivered,
-    depth: usize,
-) -> DispatchReport {
-    let report = match &undelivered.0 {
-        Some(session) => {
-            let within = Within { session: Arc::clone(session), depth };
-            WITHIN.scope(within, fan_out(snapshot, fact, None)).await
-        }
-        None => fan_out(snapshot, fact, None).await,
-    };
+/// Fans a fact out. Dropped before its end, or refused, the emission counts itself as undelivered.
+///
+/// # Errors
+/// The dispatcher's own refusal: it has stopped, or the emission stands too deep inside others (F-14).
+pub(crate) async fn deliver(emit: Emit<Signal>, undelivered: Undelivered) -> Result<DispatchReport, DispatchError> {
+    let report = emit.await?;
     undelivered.delivered();
-    report
+    Ok(report)
 }
 
 /// A fact and who is to see it.
 pub(crate) struct Emission {
-    pub(crate) fact: Arc<Signal>,
-    /// The registrations at the moment of admission (F-8).
-    pub(crate) snapshot: Snapshot<Signal>,
+    /// The fact, the registrations at the moment of admission (F-8), and its places in the queues of ordered ones (F-18).
+    pub(crate) emit: Emit<Signal>,
     pub(crate) journal: JournalState,
     pub(crate) report: Option<oneshot::Sender<DispatchReport>>,
     pub(crate) undelivered: Undelivered,
@@ -123,8 +91,8 @@ impl Handler for Observer {
         self.running.spawn(async move {
             let _place = place;
             doors.pass(CrashPoint::ObserverBeforeFanOut);
-            let Emission { fact, snapshot, journal, report, undelivered } = emission;
-            let delivery = deliver(&fact, &snapshot, undelivered, 0);
+            let Emission { emit, journal, report, undelivered } = emission;
+            let delivery = deliver(emit, undelivered);
             let Some(mut report) = report else {
                 let _nobody_waits = delivery.await;
                 return;
@@ -135,8 +103,10 @@ impl Handler for Observer {
                 () = report.closed() => return,
                 done = delivery => done,
             };
-            // The emitter may have gone at this very moment.
-            let _unheard = report.send(done.with_journal(journal));
+            // A refused emission has no report: its emitter hears that nobody reported. The emitter may have gone at this very moment.
+            if let Ok(done) = done {
+                let _unheard = report.send(done.with_journal(journal));
+            }
         });
         Ok(())
     }

@@ -144,7 +144,8 @@ impl ReportStream {
     /// The next report; `None` once every supervisor that feeds this stream is gone.
     ///
     /// # Ordering
-    /// Reports about one supervisor's children come in the order in which they happened.
+    /// Reports about one supervisor's children come in the order in which they happened, each after the supervisor's
+    /// [`status`](super::SupervisorHandle::status) says the same.
     ///
     /// # Cancel safety
     /// Cancel safe: a report is either returned or stays.

@@ -62,6 +62,8 @@ pub(crate) struct Incarnation {
     ending: Vec<JoinHandle<()>>,
     effects: Vec<Effect>,
     degraded_changed: bool,
+    /// Reports of what the status does not say yet.
+    untold: Vec<SupervisionReport>,
     exhausted: Option<EndCause>,
 }
 
@@ -90,6 +92,7 @@ impl Incarnation {
             ending: Vec::new(),
             effects: Vec::new(),
             degraded_changed: false,
+            untold: Vec::new(),
             exhausted: None,
         }
     }
@@ -378,8 +381,15 @@ impl Incarnation {
         let supervisor = Arc::clone(self.shared.name());
         let report = SupervisionReport { supervisor, child: Arc::clone(slot.spec.name()), id: child, what };
         report.trace();
+        if self.reports.is_some() {
+            self.untold.push(report);
+        }
+    }
+
+    /// After the status says so too: whoever reads a report and then looks finds what was reported.
+    fn tell_reports(&mut self) {
         if let Some(sink) = &self.reports {
-            sink.put(report);
+            self.untold.drain(..).for_each(|report| sink.put(report));
         }
     }
 
@@ -436,6 +446,7 @@ impl Incarnation {
                 status.degraded = degraded;
             }
         });
+        self.tell_reports();
     }
 }
 
@@ -454,6 +465,7 @@ impl Drop for Incarnation {
                 status.phase = SupervisorPhase::Down(cause);
             }
         });
+        self.tell_reports();
         self.shared.leave();
         if !self.nested {
             self.shared.close();

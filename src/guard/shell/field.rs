@@ -52,6 +52,12 @@ impl Field {
         (self.open == Open::No && !self.pattern).then_some(self.text.as_str())
     }
 
+    /// The word for a message: what is not known of it as three dots.
+    pub(in crate::guard) fn shown(&self) -> String {
+        let gap = if self.open == Open::No { "" } else { "..." };
+        format!("{}{gap}{}", self.text, self.tail)
+    }
+
     /// The end of the path that the word is, after its last slash, if it is known.
     pub(in crate::guard) fn base_name(&self) -> Option<&str> {
         match self.open {

@@ -168,6 +168,9 @@ fn check_stages(stages: &[StageSpec]) -> Result<(), PlanError> {
         if spec.stop_ends_stage && kind != StageKind::Guard {
             return Err(PlanError::StopEndsStage { stage, kind });
         }
+        if spec.shielded && kind != StageKind::OwnStep {
+            return Err(PlanError::Shielded { stage, kind });
+        }
         if spec.deadline.is_some_and(|deadline| deadline.is_zero()) {
             return Err(PlanError::ZeroDuration { what: "deadline", name: stage });
         }

@@ -61,6 +61,8 @@ struct DeclaredStage<'s> {
     on_failure: OnFailure,
     deadline: Option<DeclaredDuration>,
     stop_ends_stage: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    shielded: bool,
     unreachable: bool,
     registrations: Vec<DeclaredRegistration<'s>>,
 }
@@ -107,6 +109,7 @@ fn declared_stage<'s>(stage: &'s Stage, registrations: &'s [Registered]) -> Decl
         on_failure: stage.spec.on_failure,
         deadline: stage.spec.deadline.map(Into::into),
         stop_ends_stage: stage.spec.stop_ends_stage,
+        shielded: stage.spec.shielded,
         unreachable: stage.spec.unreachable.is_some(),
         registrations: registrations
             .iter()

@@ -278,7 +278,7 @@ async fn a_context_without_identity_is_denied_with_nobody_called() {
     let plan = load_plan(StageSpec::transform("s"), 1.0);
     for size in [f64::INFINITY, f64::NAN, -1.0] {
         let mut report = plan.report();
-        let outcome = plan.apply(Arc::new(Load { size }), Deadline::after(ms(1000)), &mut report).await;
+        let outcome = plan.apply(Arc::new(Load { size }), Deadline::after(ms(60_000)), &mut report).await;
         let ChainOutcome::Denied(denied) = outcome else { panic!("expected a denial, found {outcome:?}") };
         assert_eq!(denied.denial.cause, DenialCause::ContextInvalid);
         assert_eq!(denied.denial.never_called.len(), 1);
@@ -300,7 +300,7 @@ async fn a_replacement_without_identity_is_a_failure() {
         for (to, answer) in [(f64::INFINITY, "context_invalid"), (-1.0, "panicked")] {
             let plan = load_plan(stage.clone(), to);
             let mut report = plan.report();
-            let outcome = plan.apply(Arc::new(Load { size: 1.0 }), Deadline::after(ms(1000)), &mut report).await;
+            let outcome = plan.apply(Arc::new(Load { size: 1.0 }), Deadline::after(ms(60_000)), &mut report).await;
             assert_eq!((ending(&outcome), report.steps().next().unwrap().answer().as_str()), (expected, answer));
             if let ChainOutcome::Failed(failure) = outcome {
                 assert!(matches!(failure.kind, FailureKind::ContextInvalid(_) | FailureKind::Panicked { .. }));

@@ -44,7 +44,7 @@ async fn a_report_is_emptied_by_the_next_proposal() {
     let plan = build([allow("a", "admit"), appends("x", "transform", ms(0))]);
     let mut report = plan.report();
     for _ in 0..3 {
-        let _ = plan.apply(Arc::new(json!({})), Deadline::after(ms(1000)), &mut report).await;
+        let _ = plan.apply(Arc::new(json!({})), Deadline::after(ms(60_000)), &mut report).await;
         assert_eq!(answers(&report), ["a continued", "x replaced"]);
         assert_eq!((again(&report).len(), report.digests().len()), (1, 2));
     }

@@ -15,7 +15,7 @@ fn result_plan(stages: &[StageSpec], judges: impl IntoIterator<Item = Judge>) ->
 }
 
 async fn run(plan: &Plan<Value, Value>, end: ResultEnd, result: Value) -> (ResultOutcome<Value>, Report) {
-    let (context, deadline) = (Arc::new(json!({ "call": 1 })), Deadline::after(ms(1000)));
+    let (context, deadline) = (Arc::new(json!({ "call": 1 })), Deadline::after(ms(60_000)));
     let mut report = plan.report();
     let outcome = plan.apply(Arc::clone(&context), deadline, &mut report).await;
     assert_eq!(ending(&outcome), "permitted");
@@ -158,7 +158,7 @@ async fn a_report_of_another_plan_is_emptied() {
     let plan = result_plan(&post(), [keeps()]).register(guard).build().unwrap();
     let (_, mut report) = apply(&build([allow("other", "admit")]), json!(1)).await;
     let _ = plan
-        .apply_result(ResultEnd::Returned, &Arc::new(json!(1)), Arc::new(json!(2)), Deadline::after(ms(100)), &mut report)
+        .apply_result(ResultEnd::Returned, &Arc::new(json!(1)), Arc::new(json!(2)), Deadline::after(ms(60_000)), &mut report)
         .await;
     assert_eq!(answers(&report), ["guard not_reached", "keeps kept"]);
 }

@@ -155,7 +155,7 @@ mod owners_of_ones_own {
     use tipstaff::interception::PlanBuilder;
     use tipstaff::interception::{ChainOutcome, Judged, StageSpec};
     use tipstaff::operation::{
-        Authorizer, Completion, CompletionPlace, Grant, Owner, OwnerPlan, Proposal, Proposed, Ruling, Verdict, perform,
+        Authorizer, Completion, CompletionPlace, Grant, Owner, OwnerPlan, Proposal, Proposed, Ruling, Shielded, Verdict, perform,
     };
 
     use super::*;
@@ -206,6 +206,10 @@ mod owners_of_ones_own {
             let closed =
                 self.1.recent().unwrap().facts.iter().filter(|fact| fact.kind().as_str() != "operation_proposed").count();
             self.0.lock().unwrap().push((completion.status, closed));
+        }
+
+        fn shield(self, rest: Shielded) {
+            drop(rest);
         }
     }
 

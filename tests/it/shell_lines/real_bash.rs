@@ -96,12 +96,10 @@ fn is_contained(line: &str) -> bool {
     };
     let without_folders = line.replace("cd ..", "");
     let time = line.trim_start().starts_with("time -p ");
-    relative
-        && !without_folders.contains("..")
-        && !["~", "PATH", "HOME", "OLDPWD"].iter().any(|part| line.contains(part))
-        && !words.iter().any(login)
-        && !(line.contains("$'") && line.contains('\\'))
-        && !leaves.iter().any(|leave| words.contains(leave) && !(time && *leave == "-p"))
+    let coded = line.contains("$'") && line.contains('\\');
+    let up_or_home = without_folders.contains("..") || ["~", "PATH", "HOME", "OLDPWD"].iter().any(|part| line.contains(part));
+    let left = leaves.iter().any(|leave| words.contains(leave) && (*leave != "-p" || !time)) || words.iter().any(login);
+    relative && ![up_or_home, coded, left].contains(&true)
 }
 
 /// One started program.

@@ -3,7 +3,6 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tipstaff::dispatch::Subscriber;
@@ -142,7 +141,7 @@ async fn open_permits_survive_the_end_of_their_owner_and_complete() {
 
     points.always(CrashPoint::AuthorizerStarting);
     points.kill("action_executor");
-    degraded(&mut reports, "authorization").await;
+    degraded(&mut reports, "action_executor").await;
     let second = permits.pop().unwrap();
     let answer = second.perform(|_| async { Ok::<_, std::io::Error>(json!("done")) }).await.review().await.record().await;
     assert_eq!(answer.outcome.status, OperationStatus::Completed, "also while the owner is degraded");
@@ -181,24 +180,24 @@ async fn a_degraded_authorizer_denies_at_once_while_observation_goes_on_and_reco
     // It cannot start again. What is queued waits for it through the restarts, and is answered when the budget is spent.
     points.always(CrashPoint::AuthorizerStarting);
     points.kill("action_executor");
-    let (queued, _) = tokio::join!(bodies.call(&session, "ls"), degraded(&mut reports, "authorization"));
+    let (queued, _) = tokio::join!(bodies.call(&session, "ls"), degraded(&mut reports, "action_executor"));
     let cause = queued.denial().map(|denial| denial.cause);
     assert!(matches!(cause, Some(DenialCause::AuthorizationDegraded | DenialCause::AuthorizationRestarted)), "{queued:?}");
 
-    let begun = Instant::now();
     let sessions = [session.clone()];
     let answers = bodies.many(&sessions, 200, 16, |_| {}).await;
+    // Who waits for its deadline is denied by another cause.
     assert_eq!(of(&ends(&answers), DenialCause::AuthorizationDegraded), 200, "{:?}", ends(&answers));
-    assert!(begun.elapsed() < Duration::from_secs(20), "nobody waits for a deadline of 60 s");
     assert_eq!(bodies.ran(), 1);
     let status = runtime.status();
-    assert_eq!(status.degraded.iter().map(|name| &**name).collect::<Vec<_>>(), ["authorization"]);
+    assert_eq!(status.degraded.iter().map(|name| &**name).collect::<Vec<_>>(), ["action_executor"]);
     settle(&session).await;
     until("the subscriber sees both facts of each proposal", || seen.load(Ordering::SeqCst) == 2 * 202).await;
     assert_eq!(session.undelivered(), 0);
 
     points.clear(CrashPoint::AuthorizerStarting);
-    report(&mut reports, |report| &*report.child == "authorization" && matches!(report.what, ReportKind::Recovered { .. })).await;
+    report(&mut reports, |report| &*report.child == "action_executor" && matches!(report.what, ReportKind::Recovered { .. }))
+        .await;
     let answer = bounded(bodies.call(&session, "ls")).await;
     assert!(answer.result().is_some(), "{answer:?}");
     assert!(runtime.status().degraded.is_empty());

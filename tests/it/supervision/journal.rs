@@ -66,6 +66,30 @@ async fn a_crashed_writer_goes_on_with_the_same_queue_and_counts_exactly_what_it
     }
 }
 
+/// A gap whose commit ended in an error or a crash, and is on record all the same, is written once more under its own identity: a loss is told once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gap_is_on_record_once_whatever_became_of_its_commit() {
+    for action in [FaultAction::Fail, FaultAction::Panic] {
+        for point in [FaultPoint::AppendBeforeCommit, FaultPoint::AppendAfterCommit] {
+            let faults = Faults::new();
+            let runtime = Runtime::builder().store(store(&faults)).actions(plan()).spawn().await.unwrap();
+            let session = runtime.session(session_id("s")).open().await.unwrap();
+            submit(&session, 10).await;
+            // The fact is refused and lost; its gap is written next, and meets the fault.
+            faults.once(FaultPoint::Append, FaultAction::Fail);
+            faults.once_after(point, action, 1);
+            let before = faults.reached(point);
+            session.submit(session.signal(SignalKind::user("test.refused").unwrap()).build()).unwrap();
+            settle(&session).await;
+            submit(&session, 10).await;
+            assert!(faults.reached(point) >= before + 2, "{point} was reached by the gap");
+            assert_eq!((recorded(&runtime, &session), gaps_say(&runtime, &session)), ((1, 20), 1), "{point} {action:?}");
+            assert_eq!(lost(session.losses()), 1);
+            runtime.shutdown(soon()).await.unwrap();
+        }
+    }
+}
+
 /// A writer that is killed, not only one that panics, is started again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_writer_goes_on_with_the_same_queue() {

@@ -543,3 +543,27 @@ async fn a_watcher_that_does_not_read_loses_counted_reports() {
     // Each round: ended, degraded, started, recovered; at the end: ended, stopped. Two of all these had room.
     assert_eq!(watch.0.lost(), 1 + 10 * 4 + 2 - 2);
 }
+
+/// A report comes after the status says the same: whoever reads that a child has recovered does not find it degraded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_status_is_not_behind_the_reports() {
+    let log = Log::default();
+    let site = Site::new("a", &log);
+    let (spec, mut watch) = watched("sup", Strategy::Isolated);
+    let child = site.spec(Restart::Permanent).intensity(Intensity::new(0, SECOND));
+    let tree = Supervisor::spawn(spec.child(child)).await.unwrap();
+    tree.started(soon()).await.unwrap();
+    for restarts in 1..=500 {
+        site.tell(Do::Fail);
+        let recovered = async {
+            // Looks all the time, so that nothing is between the report and the look at the status.
+            while !watch.0.try_next().is_some_and(|report| matches!(report.what, ReportKind::Recovered { .. })) {
+                tokio::task::yield_now().await;
+            }
+            tree.status()
+        };
+        let status = tokio::time::timeout_at(soon().instant(), recovered).await.unwrap();
+        assert_eq!((status.degraded.len(), status.restarts), (0, restarts));
+    }
+    tree.shutdown(soon()).await.unwrap();
+}

@@ -9,7 +9,7 @@ use tipstaff_core::id::{AttemptId, OperationId, SessionId};
 use tipstaff_core::interception::{ChainOutcome, Plan, StageSpec};
 use tipstaff_core::operation::{
     Audit, AuditUnavailable, Authorizer, ClosingPlace, Completion, CompletionPlace, Grant, Granted, Owner, OwnerPlan, Permit, Proposal,
-    Proposed, Ruling, Unrecorded, Verdict,
+    Proposed, Ruling, Shielded, Unrecorded, Verdict,
 };
 use tipstaff_core::signal::{Signal, SignalSeq};
 
@@ -81,6 +81,8 @@ impl ClosingPlace for Place {
 
 impl CompletionPlace for Place {
     fn complete(self, _completion: Completion) {}
+
+    fn shield(self, _rest: Shielded) {}
 }
 
 /// An authorizer that runs a plan in the caller's task.

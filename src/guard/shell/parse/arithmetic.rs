@@ -3,10 +3,10 @@
 //! Bash finds the end by counting brackets outside quotes and substitutions, and makes the expansions of what is between as if it stood in
 //! double quotes, single quotes and all.
 
-use super::{MAX_DEPTH, Read};
 use super::cursor::Parser;
 use super::parts::Parts;
 use super::quote::Context;
+use super::{MAX_DEPTH, Read};
 use crate::guard::shell::syntax::{Why, Word};
 
 impl Parser<'_> {

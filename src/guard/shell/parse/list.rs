@@ -1,10 +1,10 @@
 //! Lines, lists, pipelines.
 
-use super::{MAX_DEPTH, Read};
 use super::cursor::Parser;
 use super::document::fill;
 use super::parts::literal;
 use super::reserved::Reserved;
+use super::{MAX_DEPTH, Read};
 use crate::guard::shell::syntax::{Command, Item, List, Parsed, Redirect, RedirectKind, Then, Why};
 
 impl Parser<'_> {

@@ -204,7 +204,11 @@ mod tests {
             ("{\"a,b\",c}", &["a,b", "c"]),
             ("\"{a,b}\"", &["{a,b}"]),
         ] {
-            assert_eq!(expanded(text).as_deref(), Some(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()[..]), "{text}");
+            assert_eq!(
+                expanded(text).as_deref(),
+                Some(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()[..]),
+                "{text}"
+            );
         }
         assert_eq!(expanded("{1..999999999}"), None);
         assert_eq!(expanded(&"{a,b}".repeat(12)), None);

@@ -11,19 +11,34 @@
 use std::rc::Rc;
 
 use super::super::field::{Field, Open};
-use super::super::syntax::{Base, Span};
 use super::super::parse::parse;
+use super::super::syntax::{Base, Span};
 use super::state::{Shell, Value};
 use super::{Origins, Runner};
 
 /// Variables whose value another program, or the shell itself, runs.
 const RUN: &[&str] = &[
-    "EDITOR", "GIT_ASKPASS", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_PROXY_COMMAND", "GIT_SEQUENCE_EDITOR", "GIT_SSH",
-    "GIT_SSH_COMMAND", "LESSOPEN", "MANPAGER", "PAGER", "PROMPT_COMMAND", "SSH_ASKPASS", "SUDO_ASKPASS", "VISUAL",
+    "EDITOR",
+    "GIT_ASKPASS",
+    "GIT_EDITOR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_PAGER",
+    "GIT_PROXY_COMMAND",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "LESSOPEN",
+    "MANPAGER",
+    "PAGER",
+    "PROMPT_COMMAND",
+    "SSH_ASKPASS",
+    "SUDO_ASKPASS",
+    "VISUAL",
 ];
 
 /// Variables by which other programs come to run, whatever their value.
-const CHANGES: &[&str] = &["BASH_ENV", "ENV", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_EXEC_PATH", "LD_PRELOAD", "SHELLOPTS", "BASHOPTS"];
+const CHANGES: &[&str] =
+    &["BASH_ENV", "ENV", "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_EXEC_PATH", "LD_PRELOAD", "SHELLOPTS", "BASHOPTS"];
 
 impl Runner<'_> {
     /// Follows what a builtin does to the shell.
@@ -112,7 +127,8 @@ impl Runner<'_> {
     /// Goes to a folder; what becomes of a failure is the caller's.
     pub(super) fn change_folder(&mut self, target: &Field, shell: &mut Shell) {
         let followed = |path: &&str| path.starts_with('/') || shell.is_from_outside("CDPATH");
-        let path = target.literal().filter(|path| !path.is_empty() && *path != "-" && !path.starts_with(['+', '~'])).filter(followed);
+        let path =
+            target.literal().filter(|path| !path.is_empty() && *path != "-" && !path.starts_with(['+', '~'])).filter(followed);
         shell.folder = path.and_then(|path| crate::guard::paths::resolve(shell.folder.as_deref(), path)).map(Rc::from);
         for variable in ["PWD", "OLDPWD"] {
             if !shell.is_from_outside(variable) {
@@ -144,7 +160,9 @@ impl Runner<'_> {
                 self.deeper(at, |runner| runner.text(&parsed, shell));
                 shell.back_to(&moment);
             }
-            (name, _) if RUN.contains(&name) || CHANGES.contains(&name) || name.starts_with("GIT_CONFIG_") => self.changes(at, name),
+            (name, _) if RUN.contains(&name) || CHANGES.contains(&name) || name.starts_with("GIT_CONFIG_") => {
+                self.changes(at, name)
+            }
             _ => {}
         }
     }
@@ -224,6 +242,7 @@ fn set(words: &[Field], shell: &mut Shell) {
 
 fn set_positional(words: &[Field], shell: &mut Shell) {
     let all_single = words.iter().all(|word| word.open != Open::Many && !word.pattern);
-    let zero = shell.positional.as_ref().and_then(|words| words.first().cloned()).unwrap_or_else(|| Field::unknown(Open::One, 0..0));
+    let zero =
+        shell.positional.as_ref().and_then(|words| words.first().cloned()).unwrap_or_else(|| Field::unknown(Open::One, 0..0));
     shell.positional = all_single.then(|| std::iter::once(zero).chain(words.iter().cloned()).collect());
 }

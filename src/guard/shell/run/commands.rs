@@ -20,7 +20,8 @@ impl Runner<'_> {
         let mut output = Stream::empty();
         let mut rest = &list.0[..];
         while !rest.is_empty() {
-            let length = rest.iter().position(|item| matches!(item.then, Then::Next | Then::Background)).map_or(rest.len(), |at| at + 1);
+            let length =
+                rest.iter().position(|item| matches!(item.then, Then::Next | Then::Background)).map_or(rest.len(), |at| at + 1);
             let (chain, after) = rest.split_at(length);
             rest = after;
             if chain[length - 1].then == Then::Background {
@@ -159,7 +160,9 @@ impl Runner<'_> {
                 self.arithmetic(header, shell);
                 self.rounds(&command.span, shell, |runner, shell| runner.list(body, shell))
             }
-            Kind::For { name, values, select, body } => self.for_each(name, values.as_deref(), *select, body, &command.span, shell),
+            Kind::For { name, values, select, body } => {
+                self.for_each(name, values.as_deref(), *select, body, &command.span, shell)
+            }
             Kind::Arithmetic(text) => {
                 self.arithmetic(text, shell);
                 Stream::empty()
@@ -208,7 +211,15 @@ impl Runner<'_> {
         maybe(output)
     }
 
-    fn for_each(&mut self, name: &str, values: Option<&[Word]>, select: bool, body: &List, at: &Span, shell: &mut Shell) -> Stream {
+    fn for_each(
+        &mut self,
+        name: &str,
+        values: Option<&[Word]>,
+        select: bool,
+        body: &List,
+        at: &Span,
+        shell: &mut Shell,
+    ) -> Stream {
         let values = match values {
             Some(words) => self.fields(words, shell),
             None => shell.positional.as_ref().map_or_else(

@@ -17,7 +17,8 @@ use super::stream::{MAX_TEXT, Stream};
 use super::{Cause, Runner, braces};
 
 /// Variables of the environment whose value is a word without blanks.
-const ONE_WORD: &[&str] = &["HOME", "HOSTNAME", "LOGNAME", "OLDPWD", "PWD", "SHELL", "TMPDIR", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"];
+const ONE_WORD: &[&str] =
+    &["HOME", "HOSTNAME", "LOGNAME", "OLDPWD", "PWD", "SHELL", "TMPDIR", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"];
 
 /// Parameters whose value is a number.
 const NUMBERS: &[&str] = &["!", "#", "$", "?", "BASHPID", "EUID", "LINENO", "PPID", "RANDOM", "SECONDS", "UID"];
@@ -333,14 +334,12 @@ fn value_of(name: &str, index: Option<&str>, shell: &Shell) -> Found {
             Some(words) => words.iter().skip(1).cloned().collect(),
             None => unknown(Open::Many),
         },
-        (number, _) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            match (&shell.positional, number.parse::<usize>()) {
-                (Some(words), Ok(at)) if at > 0 || words.first().is_some_and(|zero| zero.open == Open::No) => {
-                    words.get(at).cloned().into_iter().collect()
-                }
-                _ => unknown(Open::One),
+        (number, _) if number.bytes().all(|byte| byte.is_ascii_digit()) => match (&shell.positional, number.parse::<usize>()) {
+            (Some(words), Ok(at)) if at > 0 || words.first().is_some_and(|zero| zero.open == Open::No) => {
+                words.get(at).cloned().into_iter().collect()
             }
-        }
+            _ => unknown(Open::One),
+        },
         ("IFS", None) if shell.is_from_outside(name) => vec![Field::known(" \t\n", 0..0)],
         ("PWD", None) if shell.is_from_outside(name) => match &shell.folder {
             Some(folder) => vec![Field::known(&**folder, 0..0)],

@@ -97,7 +97,7 @@ impl Runner<'_> {
         };
         let plain = fields[0].literal() == Some(&name);
         let folder = shell.folder.clone();
-        let mut output = None;
+        let (mut output, mut is_function) = (None, false);
         if plain && !outside {
             let moment = shell.now();
             let function = shell.functions.get(name.as_str()).map(Rc::clone);
@@ -109,20 +109,24 @@ impl Runner<'_> {
                 shell.leaves = false;
             }
             self.builtin(&name, &fields, at, shell);
-            if function.is_some() {
+            is_function = function.is_some();
+            if is_function {
                 // The function, or the command of that name; and some of its variables may have been its own.
                 self.doubt(shell, &moment, at);
             }
         }
         let children = match fields[0].literal() {
             Some(_) => wrapper::children(&fields),
-            // Of a path the end is known.
-            None => wrapper::children(&[&[Field::known(fields[0].tail.as_str(), at.clone())], &fields[1..]].concat()),
+            None => {
+                // Of a path the end is known: which program of that name it is, is not.
+                let named = Field::known(fields[0].tail.as_str(), at.clone());
+                wrapper::Children { known: false, ..wrapper::children(&[&[named], &fields[1..]].concat()) }
+            }
         };
         self.trace.invocations.push(Invocation {
             folder,
             input: shell.input.text().map(str::to_owned),
-            wrapper: children.known,
+            wrapper: children.known || is_function,
             elsewhere: shell.elsewhere,
             fields: fields.clone(),
         });
@@ -242,7 +246,15 @@ impl Runner<'_> {
     }
 
     /// Runs an input or a file as program text.
-    fn program_text(&mut self, text: &Stream, name: &str, positional: Vec<Field>, scope: Scope, at: &Span, shell: &mut Shell) -> Stream {
+    fn program_text(
+        &mut self,
+        text: &Stream,
+        name: &str,
+        positional: Vec<Field>,
+        scope: Scope,
+        at: &Span,
+        shell: &mut Shell,
+    ) -> Stream {
         self.flow(text.from(), name, at);
         match (text.text(), text.base()) {
             (Some(program), Some(base)) => self.nested(program, base, positional, scope, at, shell),
@@ -254,7 +266,15 @@ impl Runner<'_> {
     }
 
     /// Reads and runs program text.
-    fn nested(&mut self, program: &str, base: Base, positional: Vec<Field>, scope: Scope, at: &Span, shell: &mut Shell) -> Stream {
+    fn nested(
+        &mut self,
+        program: &str,
+        base: Base,
+        positional: Vec<Field>,
+        scope: Scope,
+        at: &Span,
+        shell: &mut Shell,
+    ) -> Stream {
         if !self.step(1 + program.len() / 16, at) {
             return Stream::unknown(Origins::default());
         }

@@ -48,7 +48,7 @@ pub(in crate::guard) struct Invocation {
     pub(in crate::guard) folder: Option<Rc<str>>,
     /// What it reads, if the text says so.
     pub(in crate::guard) input: Option<String>,
-    /// It is a known wrapper: what it runs is listed by itself.
+    /// It is a known wrapper or a function of the text: what it runs is listed by itself.
     pub(in crate::guard) wrapper: bool,
     /// It runs where no path means what it means here.
     pub(in crate::guard) elsewhere: bool,

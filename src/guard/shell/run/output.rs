@@ -18,9 +18,42 @@ use super::stream::Stream;
 
 /// Programs that print nothing.
 const SILENT: &[&str] = &[
-    ":", "[", "alias", "break", "cd", "chmod", "continue", "declare", "exit", "export", "false", "hash", "let", "local", "mapfile",
-    "mkdir", "readonly", "readarray", "read", "return", "rm", "rmdir", "set", "shift", "shopt", "sleep", "test", "touch", "trap", "true",
-    "typeset", "ulimit", "umask", "unalias", "unset", "wait",
+    ":",
+    "[",
+    "alias",
+    "break",
+    "cd",
+    "chmod",
+    "continue",
+    "declare",
+    "exit",
+    "export",
+    "false",
+    "hash",
+    "let",
+    "local",
+    "mapfile",
+    "mkdir",
+    "readonly",
+    "readarray",
+    "read",
+    "return",
+    "rm",
+    "rmdir",
+    "set",
+    "shift",
+    "shopt",
+    "sleep",
+    "test",
+    "touch",
+    "trap",
+    "true",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unset",
+    "wait",
 ];
 
 impl Runner<'_> {
@@ -112,7 +145,9 @@ fn values_of<'w>(words: &'w [Field], letter: char, long: &str) -> Vec<&'w str> {
             values.extend(next());
         } else if let Some(value) = text.strip_prefix(long).and_then(|rest| rest.strip_prefix('=')) {
             values.push(value);
-        } else if let Some((_, value)) = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.split_once(letter)) {
+        } else if let Some((_, value)) =
+            text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.split_once(letter))
+        {
             if value.is_empty() { values.extend(next()) } else { values.push(value) }
         }
     }
@@ -132,7 +167,10 @@ fn echo(words: &[Field]) -> Option<Field> {
     let texts = words.iter().map(Field::literal).collect::<Option<Vec<&str>>>()?;
     let mut field = match words {
         [only] => only.clone(),
-        _ => Field { from: all_origins(words), ..Field::known(texts.join(" "), words.first().map_or(0..0, |word| word.span.clone())) },
+        _ => Field {
+            from: all_origins(words),
+            ..Field::known(texts.join(" "), words.first().map_or(0..0, |word| word.span.clone()))
+        },
     };
     if line_feed {
         field.text.push('\n');

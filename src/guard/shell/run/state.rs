@@ -104,7 +104,13 @@ impl Moment {
 impl Shell {
     /// The same shell at a time of which nothing is known but its functions.
     pub(super) fn later(&self) -> Self {
-        Self { forgotten: true, functions: self.functions.clone(), elsewhere: self.elsewhere, splits_oddly: true, ..Self::default() }
+        Self {
+            forgotten: true,
+            functions: self.functions.clone(),
+            elsewhere: self.elsewhere,
+            splits_oddly: true,
+            ..Self::default()
+        }
     }
 
     pub(super) fn new(folder: Option<&str>) -> Self {

@@ -9,8 +9,8 @@
 //!
 //! A program in a file is out of sight.
 
-use super::super::field::Field;
-use super::options::{Call, Grammar};
+use super::super::field::{Field, Open};
+use super::options::{Call, Grammar, made};
 use super::{Child, Found};
 
 const OPTIONS: Grammar = Grammar::new(
@@ -98,7 +98,7 @@ fn texts(program: &Field) -> Vec<Child> {
         list.push(match command {
             Some(Token::Text(text, start)) => {
                 let exact = start.zip(program.exact).map(|(start, offset)| offset + start);
-                Child::text(Field { text: text.clone(), exact, ..program.clone() })
+                Child::text(made(program, text.clone(), Open::No, exact))
             }
             _ => unclear(),
         });

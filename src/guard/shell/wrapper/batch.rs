@@ -12,7 +12,7 @@
 //! | `entr -s TEXT`                           | the text                                                             |
 
 use super::super::field::{Field, Open};
-use super::options::{Call, Grammar, Options, head, joined};
+use super::options::{Call, Grammar, Options, gap, head, joined, made};
 use super::{Child, Children, Found};
 
 /// GNU's options, and `-J -R -S` of the BSDs.
@@ -40,35 +40,36 @@ const XARGS: Grammar = Grammar::new(
     ],
 );
 
+/// Options of xargs with the text that stands for the words of the input.
+const MARKS: &[&str] = &["i", "I", "J", "replace"];
+
 pub(super) fn xargs(call: &mut Call<'_>) -> Found {
     let options = call.leading(&XARGS, 1)?;
     let mut words = call.rest(options.rest);
     if words.is_empty() {
         return Ok(Vec::new().into());
     }
-    let replaces = options.has(&["i", "I", "J", "replace"]);
-    if replaces {
-        let marks = options.given.iter().filter(|given| ["i", "I", "J", "replace"].contains(&given.name));
-        for mark in marks {
-            let mark = mark.value.as_ref().map_or(Some("{}"), Field::literal);
-            words.iter_mut().for_each(|word| fill(word, mark));
-        }
+    let mark = options.given.iter().rev().find(|given| MARKS.contains(&given.name));
+    if let Some(mark) = mark {
+        let mark = mark.value.as_ref().map_or(Some("{}"), Field::literal);
+        words.iter_mut().for_each(|word| fill(word, mark));
     }
     // Of options that exclude each other the last one counts; then the words may be added all the same.
-    if !replaces || options.has(&["J", "n", "L", "l", "max-args", "max-lines"]) {
+    if mark.is_none() || options.has(&["J", "n", "L", "l", "max-args", "max-lines"]) {
         words.push(Field::unknown(Open::Many, call.fields[0].span.clone()));
     }
     Ok(fed(words, !options.has(&["a", "arg-file"])))
 }
 
-/// Makes a word unknown from a mark on; from its beginning if the mark is not known.
+/// Puts unknown text in place of a mark, or of all the word if the mark is not known.
 fn fill(word: &mut Field, mark: Option<&str>) {
-    let at = match mark {
-        Some(mark) => word.text.find(mark),
-        None => Some(0),
-    };
-    if let Some(at) = at {
-        *word = head(word, at, word.open.max(Open::One));
+    match mark {
+        Some(mark) => {
+            if let Some((first, last)) = word.text.find(mark).zip(word.text.rfind(mark)) {
+                *word = gap(word, first, last + mark.len());
+            }
+        }
+        None => *word = head(word, 0, word.open.max(Open::One)),
     }
 }
 
@@ -224,13 +225,17 @@ pub(super) fn parallel(call: &mut Call<'_>) -> Found {
         return Ok(vec![Child::Unclear(span)].into());
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c) || matches!(c, '{' | '}' | '#' | ' ' | '~');
-    if !template.iter().all(|word| word.text.chars().all(plain) && word.open != Open::Many) {
-        let text = joined(template).map(|text| Child::text(Field { open: Open::One, ..text }));
+    if !template.iter().all(|word| word.literal().is_some_and(|text| text.chars().all(plain))) {
+        let text = joined(template).map(|text| Child::text(Field { open: Open::One, tail: String::new(), ..text }));
         return Ok(text.into_iter().collect::<Vec<_>>().into());
     }
     let mut words: Vec<Field> = template.iter().flat_map(pieces).collect();
     let filled = words.iter().any(|word| word.text.contains('{'));
-    words.iter_mut().for_each(|word| fill(word, Some("{")));
+    for word in &mut words {
+        if let Some(at) = word.text.find('{') {
+            *word = head(word, at, Open::One);
+        }
+    }
     if !filled {
         words.push(Field::unknown(Open::Many, span));
     }
@@ -239,16 +244,13 @@ pub(super) fn parallel(call: &mut Call<'_>) -> Found {
 
 /// The words of a text without quotes.
 fn pieces(word: &Field) -> Vec<Field> {
-    let mut pieces = Vec::new();
     let mut at = 0;
+    let mut pieces = Vec::new();
     for piece in word.text.split(' ') {
-        let end = at + piece.len();
-        let open = if end == word.text.len() { word.open } else { Open::No };
-        if !piece.is_empty() || open != Open::No {
-            let exact = word.exact.map(|offset| offset + at);
-            pieces.push(Field { text: piece.to_owned(), open, exact, ..word.clone() });
+        if !piece.is_empty() {
+            pieces.push(made(word, piece.to_owned(), Open::No, word.exact.map(|offset| offset + at)));
         }
-        at = end + 1;
+        at += piece.len() + 1;
     }
     pieces
 }

@@ -13,7 +13,7 @@
 //! | `bind -x KEYS:TEXT`                         | the text, later                                              |
 
 use super::super::field::{Field, Open};
-use super::options::{Call, Grammar, joined, tail};
+use super::options::{Call, Grammar, joined, several, tail};
 use super::{Child, Children, Folder, Found, Scope, shells};
 
 pub(super) fn command(call: &mut Call<'_>) -> Found {
@@ -90,7 +90,6 @@ const BUILTINS: &[&str] = &[
     "source",
     "suspend",
     "test",
-    "time",
     "times",
     "trap",
     "true",
@@ -122,7 +121,7 @@ pub(super) fn trap(call: &mut Call<'_>) -> Found {
     let options = call.leading(&Grammar::new("lpP", &[]), 1)?;
     let resets = |text: &str| matches!(text, "-" | "") || text.bytes().all(|byte| byte.is_ascii_digit());
     let signals = call.fields.len().saturating_sub(options.rest + 1);
-    let computed = call.fields.get(options.rest).is_some_and(|text| text.open == Open::Many);
+    let computed = call.fields.get(options.rest).is_some_and(several);
     let text = call
         .fields
         .get(options.rest)
@@ -142,7 +141,7 @@ pub(super) fn complete(call: &mut Call<'_>) -> Found {
     let (options, _) = call.permuted(&OPTIONS, 1)?;
     let later = call.fields[0].text.ends_with("complete");
     let mut list = texts(call, options.values(&["C"]), 3, if later { Scope::Later } else { Scope::Here });
-    let expanded = |word: &&Field| word.open != Open::No || word.text.contains(['$', '`']);
+    let expanded = |word: &&Field| word.literal().is_none_or(|text| text.contains(['$', '`']));
     list.extend(options.values(&["W"]).filter(expanded).map(|word| Child::Unclear(word.span.clone())));
     Ok(list.into())
 }

@@ -10,39 +10,76 @@
 //! | `fd -x X ;`, `fd -X X`                             | `X` with a path in place of `{}` and its like, or else after it         |
 //!
 //! An `-exec` counts wherever it stands, also as a pattern or as a word of another: the tests and what they take need no table, and a
-//! part too many is judged rather than one too few.
+//! part too many is told rather than one too few.
 
 use super::super::field::{Field, Open};
-use super::options::{Call, Grammar, head};
+use super::options::{Call, Grammar, gap};
 use super::{Child, Folder, Found};
+
+/// How many parts within others are told.
+const MAX_NESTED: usize = 8;
 
 pub(super) fn find(call: &mut Call<'_>) -> Found {
     let fields = call.fields;
+    let ends = Ends::new(fields);
     let start = start(fields);
     let mut list = Vec::new();
-    let mut within = 0;
+    // The end of the parts so far, and how many of them begin within another.
+    let (mut within, mut nested) = (0, 0);
     for (at, field) in fields.iter().enumerate().skip(1) {
-        match field.literal() {
-            Some("-exec" | "-ok") => {
-                list.extend(part(fields, at + 1, &start));
-                within = within.max(end(fields, at + 1).unwrap_or(0));
+        let (start, folder) = match field.literal() {
+            Some("-exec" | "-ok") => (start.as_str(), Folder::Same),
+            Some("-execdir" | "-okdir") => ("./", Folder::Unknown),
+            None if at >= within && ends.may_begin(at) => {
+                call.doubt(field);
+                continue;
             }
-            Some("-execdir" | "-okdir") => {
-                list.extend(part(fields, at + 1, "./").map(|child| child.within(&Folder::Unknown)));
-                within = within.max(end(fields, at + 1).unwrap_or(0));
-            }
-            None if at >= within && may_begin(fields, at) => call.doubt(field),
-            _ => {}
+            _ => continue,
+        };
+        let Some(end) = ends.of(at + 1) else { continue };
+        nested += usize::from(at < within);
+        if nested > MAX_NESTED {
+            call.doubt(field);
+            break;
         }
+        list.extend(part(&fields[at + 1..end], start, fields[end].text == "+").map(|child| child.within(&folder)));
+        within = within.max(end);
     }
     Ok(list.into())
 }
 
-/// Whether an unknown word may bring an `-exec` whose child stands after it, or all of one.
-fn may_begin(fields: &[Field], at: usize) -> bool {
-    let field = &fields[at];
-    let next = fields.get(at + 1).is_some_and(|next| !next.text.starts_with('-'));
-    field.open == Open::Many || (field.text.is_empty() && next && end(fields, at + 1).is_some())
+/// Where the part ends that begins at each word: `;`, or `+` after `{}`.
+struct Ends<'f> {
+    fields: &'f [Field],
+    next: Vec<Option<usize>>,
+}
+
+impl<'f> Ends<'f> {
+    fn new(fields: &'f [Field]) -> Self {
+        let mut next = vec![None; fields.len() + 1];
+        for at in (0..fields.len()).rev() {
+            let ends = match fields[at].literal() {
+                Some(";") => true,
+                Some("+") => at > 0 && fields[at - 1].literal() == Some("{}"),
+                _ => false,
+            };
+            next[at] = if ends { Some(at) } else { next[at + 1] };
+        }
+        Self { fields, next }
+    }
+
+    fn of(&self, from: usize) -> Option<usize> {
+        let end = *self.next.get(from)?;
+        // The `{}` belongs to the part.
+        if end == Some(from) && self.fields[from].text == "+" { self.next[from + 1] } else { end }
+    }
+
+    /// Whether an unknown word may bring an `-exec` whose child stands after it, or all of one.
+    fn may_begin(&self, at: usize) -> bool {
+        let field = &self.fields[at];
+        let next = self.fields.get(at + 1).is_some_and(|next| !next.text.starts_with('-'));
+        field.open == Open::Many || (field.text.is_empty() && next && self.of(at + 1).is_some())
+    }
 }
 
 /// What the found paths begin with.
@@ -55,7 +92,7 @@ fn start(fields: &[Field]) -> String {
     if fields.iter().any(|field| field.text.starts_with("-files0-from")) {
         return String::new();
     }
-    let mut starts = rest.skip_while(options).take_while(|field| !expression(field)).map(|field| field.text.as_str());
+    let mut starts = rest.skip_while(options).take_while(|field| !expression(field)).map(known);
     let first = starts.next().unwrap_or(".");
     let common = |one: &str, other: &str| {
         one.char_indices().zip(other.chars()).find(|((_, a), b)| a != b).map_or(one.len().min(other.len()), |((at, _), _)| at)
@@ -63,21 +100,16 @@ fn start(fields: &[Field]) -> String {
     starts.fold(first.to_owned(), |start, next| start[..common(&start, next)].to_owned())
 }
 
-/// Where a part ends: `;`, or `+` after `{}`.
-fn end(fields: &[Field], from: usize) -> Option<usize> {
-    let ends = |at: usize| match fields[at].literal() {
-        Some(";") => true,
-        Some("+") => at > from && fields[at - 1].literal() == Some("{}"),
-        _ => false,
-    };
-    (from..fields.len()).find(|at| ends(*at))
+/// The beginning of a word that is known: of a pattern what stands before its first sign.
+fn known(field: &Field) -> &str {
+    let end = if field.pattern { field.text.find(['*', '?', '[']) } else { None };
+    &field.text[..end.unwrap_or(field.text.len())]
 }
 
 /// The command of one part.
-fn part(fields: &[Field], from: usize, start: &str) -> Option<Child> {
-    let end = end(fields, from)?;
-    let mut words: Vec<Field> = fields[from..end].iter().map(|word| filled(word, start)).collect();
-    if fields[end].text == "+" {
+fn part(words: &[Field], start: &str, many: bool) -> Option<Child> {
+    let mut words: Vec<Field> = words.iter().map(|word| filled(word, start)).collect();
+    if many {
         words.extend(words.last().cloned());
     }
     Child::command(words)
@@ -85,11 +117,13 @@ fn part(fields: &[Field], from: usize, start: &str) -> Option<Child> {
 
 /// A word with a path in place of `{}`.
 fn filled(word: &Field, start: &str) -> Field {
-    match word.text.find("{}") {
-        Some(0) => Field { text: start.to_owned(), exact: None, open: word.open.max(Open::One), ..word.clone() },
-        Some(at) => head(word, at, word.open.max(Open::One)),
-        None => word.clone(),
+    let Some((first, last)) = word.text.find("{}").zip(word.text.rfind("{}")) else { return word.clone() };
+    let mut filled = gap(word, first, last + "{}".len());
+    if first == 0 {
+        filled.text = start.to_owned();
+        filled.exact = None;
     }
+    filled
 }
 
 const FD: Grammar = Grammar::new(
@@ -182,8 +216,8 @@ pub(super) fn fd(call: &mut Call<'_>) -> Found {
         let mut words: Vec<Field> = std::iter::once(program).chain(&rest[..end]).cloned().collect();
         let marked = words.iter().any(|word| mark(word).is_some());
         for word in &mut words {
-            if let Some(at) = mark(word) {
-                *word = head(word, at, word.open.max(Open::One));
+            if let Some((first, end)) = mark(word) {
+                *word = gap(word, first, end);
             }
         }
         if !marked || options.has(&["X", "exec-batch"]) {
@@ -195,7 +229,10 @@ pub(super) fn fd(call: &mut Call<'_>) -> Found {
     Ok(list.into_iter().map(|child| child.within(&folder)).collect::<Vec<_>>().into())
 }
 
-/// Where a word holds a mark for the path.
-fn mark(word: &Field) -> Option<usize> {
-    ["{}", "{/}", "{//}", "{.}", "{/.}"].iter().filter_map(|mark| word.text.find(mark)).min()
+/// From the first to the last mark for the path in a word.
+fn mark(word: &Field) -> Option<(usize, usize)> {
+    const MARKS: [&str; 5] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
+    let first = MARKS.iter().filter_map(|mark| word.text.find(mark)).min()?;
+    let end = MARKS.iter().filter_map(|mark| word.text.rfind(mark).map(|at| at + mark.len())).max()?;
+    Some((first, end))
 }

@@ -19,7 +19,7 @@
 //! `git-NAME`: the caller decides.
 
 use super::super::field::{Field, Open};
-use super::options::{Call, Grammar, Options, tail, word};
+use super::options::{Call, Grammar, Options, assignment, tail, word};
 use super::{Child, Children, Folder, Found, split};
 use crate::guard::grammar::{self, GIT_BEYOND, GIT_DATA};
 use crate::guard::options::names;
@@ -103,7 +103,7 @@ pub(super) fn git(call: &mut Call<'_>) -> Found {
     let at = options.rest;
     let Some(subcommand) = call.fields.get(at) else { return Ok(found) };
     let Some(name) = subcommand.literal() else { return Ok(Children { known: false, ..found }) };
-    found.list.extend(aliases(call, &options, name));
+    found.list.extend(alias(call, &options, name));
     found.list.extend(runs(call, at, name));
     let words = &call.fields[at..];
     let beyond = |word: &Field| GIT_BEYOND.iter().any(|(of, option)| (of.is_empty() || *of == name) && names(&word.text, option));
@@ -154,31 +154,23 @@ fn setting(setting: &Field) -> Option<Child> {
     Some(Child::text_with(&text, vec![unknown]).within(&Folder::Unknown))
 }
 
-/// What an alias that the call defines runs.
-fn aliases(call: &Call<'_>, options: &Options, name: &str) -> Vec<Child> {
-    let mut list = Vec::new();
-    for setting in options.values(&["c"]) {
-        let Some((key, value)) = super::options::assignment(setting) else { continue };
-        let lower = key.to_ascii_lowercase();
-        if lower != format!("alias.{}", name.to_ascii_lowercase()) {
-            continue;
-        }
-        let rest = call.rest(options.rest + 1);
-        if value.text.starts_with('!') {
-            list.push(Child::text_with(&tail(&value, 1), rest).within(&Folder::Unknown));
-            continue;
-        }
-        list.push(match split::git(&value) {
-            Some(words) => {
-                let mut all = call.fields[..options.rest].to_vec();
-                all.extend(words);
-                all.extend(rest);
-                Child::Command { words: all, assignments: Vec::new(), folder: Folder::Same, fed: false }
-            }
-            None => Child::Unclear(value.span.clone()),
-        });
+/// What an alias that the call defines runs; the last definition counts.
+fn alias(call: &Call<'_>, options: &Options, name: &str) -> Option<Child> {
+    let defines = |setting: &Field| {
+        let (key, value) = assignment(setting)?;
+        let (section, alias) = key.split_once('.')?;
+        (section.eq_ignore_ascii_case("alias") && alias.eq_ignore_ascii_case(name)).then_some(value)
+    };
+    let value = options.values(&["c"]).filter_map(defines).last()?;
+    let rest = call.rest(options.rest + 1);
+    if value.text.starts_with('!') {
+        return Some(Child::text_with(&tail(&value, 1), rest).within(&Folder::Unknown));
     }
-    list
+    let Some(words) = split::git(&value) else { return Some(Child::Unclear(value.span)) };
+    let mut all = call.fields[..options.rest].to_vec();
+    all.extend(words);
+    all.extend(rest);
+    Child::command(all)
 }
 
 /// What a subcommand runs of its words.
@@ -245,12 +237,16 @@ fn values(words: &[Field], letter: Option<char>, long: &[&str], valued: &str) ->
 
 /// The pagers of `grep -O`, which are only joined.
 fn pagers(words: &[Field]) -> Vec<Field> {
-    let value = |word: &Field| {
-        let long = word.text.find('=').filter(|end| *end > 3 && "--open-files-in-pager".starts_with(&word.text[..*end]));
-        match long {
-            Some(end) => Some(tail(word, end + 1)),
-            None if word.text.starts_with("-O") && word.text.len() > 2 => Some(tail(word, 2)),
-            None => None,
+    let value = |word: &Field| match word.text.find('=') {
+        Some(end) if word.text.starts_with("--") => {
+            (end > 3 && "--open-files-in-pager".starts_with(&word.text[..end])).then(|| tail(word, end + 1))
+        }
+        _ if word.text.starts_with("--") => None,
+        _ => {
+            let letters = word.text.strip_prefix('-')?;
+            let (place, letter) = letters.char_indices().find(|(_, letter)| "ABCOefm".contains(*letter))?;
+            let pager = tail(word, 2 + place);
+            (letter == 'O' && (!pager.text.is_empty() || pager.open != Open::No)).then_some(pager)
         }
     };
     words.iter().filter_map(value).collect()

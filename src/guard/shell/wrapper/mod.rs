@@ -12,7 +12,9 @@
 //! | `git`       | `git`                                               | aliases, `rebase -x`, settings with commands ...             |
 //! | `packages`  | `npx`, `pnpm exec`, `uv run`, `mise exec` ...       | words, or text of a shell                                    |
 //! | `remote`    | `ssh`, `docker`, `podman`, `kubectl`                | words or text, where the line's paths are others             |
-//! | `texts`     | `watch`, `script`, `flock`, `tar`, `rsync`, `at`... | text among the options                                       |
+//! | `texts`     | `watch`, `script`, `flock`, `busybox`, `at` ...     | words, or text among the options                             |
+//! | `files`     | `tar`, `rsync`, `split`                             | text among the options                                       |
+//! | `languages` | `make`, `vim`, `python`, `perl` ...                 | what texts of other languages name                           |
 //! | `awk`       | `awk`                                               | the texts of `system(..)` and of pipes                       |
 //!
 //! How words are read before the child is found:
@@ -31,8 +33,10 @@ mod awk;
 mod batch;
 mod builtins;
 mod env;
+mod files;
 mod find;
 mod git;
+mod languages;
 mod options;
 mod packages;
 mod plain;
@@ -45,7 +49,7 @@ mod user;
 use std::borrow::Cow;
 
 use self::options::{Call, Stop};
-use super::field::{Field, Open};
+use super::field::Field;
 use super::syntax::Span;
 use crate::guard::grammar::STANDARD_FOLDERS;
 
@@ -161,15 +165,15 @@ fn read(call: &mut Call<'_>, name: &str) -> Found {
         "watch" => texts::watch(call),
         "script" => texts::script(call),
         "flock" => texts::flock(call),
-        "tar" | "bsdtar" => texts::tar(call),
-        "rsync" => texts::rsync(call),
-        "split" => texts::split(call),
+        "tar" | "bsdtar" => files::tar(call),
+        "rsync" => files::rsync(call),
+        "split" => files::split(call),
         "at" | "batch" => texts::at(call),
         "crontab" => texts::crontab(call),
-        "make" | "gmake" => texts::make(call),
-        "ex" | "nvim" | "vi" | "view" | "vim" | "vimdiff" => texts::vim(call),
+        "make" | "gmake" => languages::make(call),
+        "ex" | "nvim" | "vi" | "view" | "vim" | "vimdiff" => languages::vim(call),
         "awk" | "gawk" | "mawk" | "nawk" => awk::awk(call),
-        _ => texts::interpreter(call, name),
+        _ => languages::interpreter(call, name),
     }
 }
 
@@ -218,7 +222,7 @@ impl Child {
 
     /// Program text to which words are added: `sh -c 'TEXT "$@"' ..`.
     fn text_with(text: &Field, words: Vec<Field>) -> Self {
-        if words.is_empty() || text.open != Open::No {
+        if words.is_empty() || text.literal().is_none() {
             return Self::text(text.clone());
         }
         let mut positional = vec![text.clone()];

@@ -150,7 +150,7 @@ impl<'f> Call<'f> {
     /// Notes an operand that may be none, an option, or several words.
     pub(super) fn operand(&mut self, at: usize) {
         if let Some(field) = self.fields.get(at)
-            && (field.open == Open::Many || (field.open == Open::One && field.text.is_empty()))
+            && (several(field) || (field.open == Open::One && field.text.is_empty()))
         {
             self.doubt(field);
         }
@@ -259,7 +259,7 @@ impl<'f> Call<'f> {
         Ok(())
     }
 
-    /// The value in the same word.
+    /// The value in the same word. A pattern would have to find files that are named as the option.
     fn joined(&mut self, field: &Field, from: usize) -> Field {
         if field.open == Open::Many {
             self.doubt(field);
@@ -271,11 +271,16 @@ impl<'f> Call<'f> {
     fn next(&mut self, options: &mut Options) -> Option<Field> {
         let value = self.fields.get(options.rest)?;
         options.rest += 1;
-        if value.open == Open::Many {
+        if several(value) {
             self.doubt(value);
         }
         Some(value.clone())
     }
+}
+
+/// Whether a word may be several.
+pub(super) fn several(field: &Field) -> bool {
+    field.open == Open::Many || field.pattern
 }
 
 fn is_number(text: &str) -> bool {
@@ -285,12 +290,29 @@ fn is_number(text: &str) -> bool {
 
 /// A field without the first bytes of its known text.
 pub(super) fn tail(field: &Field, from: usize) -> Field {
-    Field { text: field.text[from..].to_owned(), exact: field.exact.map(|offset| offset + from), ..field.clone() }
+    let exact = field.exact.map(|offset| offset + from);
+    let made = made(field, field.text[from..].to_owned(), field.open, exact);
+    Field { tail: field.tail.clone(), solid: field.solid, pattern: field.pattern, ..made }
 }
 
 /// The first bytes of a field's known text, followed by what is not known.
 pub(super) fn head(field: &Field, to: usize, open: Open) -> Field {
-    Field { text: field.text[..to].to_owned(), open, ..field.clone() }
+    Field { pattern: field.pattern, ..made(field, field.text[..to].to_owned(), open, field.exact) }
+}
+
+/// A field with unknown text in place of its bytes `from..to`; what it does not tell itself stays so.
+pub(super) fn gap(field: &Field, from: usize, to: usize) -> Field {
+    let tail = match field.open {
+        Open::No => field.text[to..].to_owned(),
+        Open::One => field.tail.clone(),
+        Open::Many => String::new(),
+    };
+    Field { tail, ..head(field, from, field.open.max(Open::One)) }
+}
+
+/// Another text in the place of a field's.
+pub(super) fn made(field: &Field, text: String, open: Open, exact: Option<usize>) -> Field {
+    Field { text, open, exact, span: field.span.clone(), from: field.from.clone(), ..Field::default() }
 }
 
 /// A word that stands nowhere in the text, in the place of another.
@@ -307,19 +329,30 @@ pub(super) fn assignment(field: &Field) -> Option<(String, Field)> {
 /// Words joined by a space, as text that a shell reads.
 pub(super) fn joined(fields: &[Field]) -> Option<Field> {
     let mut text = fields.first()?.clone();
+    text.open = text.open.min(Open::One);
     for field in &fields[1..] {
         text.from.add(&field.from);
         text.span = text.span.start.min(field.span.start)..text.span.end.max(field.span.end);
-        if text.open == Open::No {
-            // One byte between two words that stand there as they are is a space or a tab.
-            let next = text.exact.map(|offset| offset + text.text.len() + 1);
-            text.exact = text.exact.filter(|_| next == field.exact);
-            text.text.push(' ');
-            text.text.push_str(&field.text);
-            text.open = field.open;
+        text.pattern |= field.pattern;
+        text.solid &= field.open == Open::No;
+        match (text.open, field.open) {
+            (Open::No, open) => {
+                // One byte between two words that stand there as they are is a space or a tab.
+                let next = text.exact.map(|offset| offset + text.text.len() + 1);
+                text.exact = text.exact.filter(|_| next == field.exact);
+                text.text.push(' ');
+                text.text.push_str(&field.text);
+                text.open = open.min(Open::One);
+                text.tail.clone_from(&field.tail);
+                text.solid = field.solid;
+            }
+            (_, Open::No) => {
+                text.tail.push(' ');
+                text.tail.push_str(&field.text);
+            }
+            _ => text.tail.clone_from(&field.tail),
         }
     }
-    text.open = text.open.min(Open::One);
     Some(text)
 }
 
@@ -385,6 +418,9 @@ mod tests {
             ("-<1> x", "stop computed"),
             ("--base=<1> x", "base= 1"),
             ("--ba<1> x", "stop computed"),
+            ("-b * x", "b=* 2?"),
+            ("-b* x", "b=* 1"),
+            ("* x", "0"),
         ] {
             assert_eq!(read(line), expected, "{line}");
         }

@@ -77,6 +77,10 @@ fn read(call: &mut Call<'_>, runner: &Runner) -> Found {
         child += 1;
     }
     let mut words = call.rest(child);
+    // The input or a file is program text of another language.
+    if words.first().is_some_and(|word| word.text == "-" || word.text.ends_with(".py")) {
+        return Ok(Children { list, known: false });
+    }
     if options.has(runner.joins) {
         list.extend(joined(&words).map(Child::text));
     } else if list.is_empty() {

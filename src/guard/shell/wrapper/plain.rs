@@ -197,7 +197,6 @@ const WRAPPERS: &[Wrapper] = &[
     .operands(1)
     .inert(&["m", "p", "max", "pid"]),
     Wrapper::new(&["taskset"], "apchV", &["all-tasks", "pid", "cpu-list", "help", "version"]).operands(1).inert(&["p", "pid"]),
-    Wrapper::new(&["choom"], "n:p:hV", &["adjust:", "pid:", "help", "version"]).inert(&["p", "pid"]),
     Wrapper::new(
         &["prlimit"],
         "p:o:c::d::e::f::i::l::m::n::q::r::s::t::u::v::x::y::hV",

@@ -24,9 +24,13 @@ const SSH_LOCAL: &[&str] = &["proxycommand", "localcommand", "knownhostscommand"
 pub(super) fn ssh(call: &mut Call<'_>) -> Found {
     let mut options = call.leading(&SSH, 1)?;
     call.operand(options.rest);
+    let mut rest = (options.rest + 1).min(call.fields.len());
     // Options may stand on both sides of the host.
-    let more = call.leading(&SSH, (options.rest + 1).min(call.fields.len()))?;
-    options.given.extend(more.given);
+    if !options.ended {
+        let more = call.leading(&SSH, rest)?;
+        options.given.extend(more.given);
+        rest = more.rest;
+    }
     let mut list = Vec::new();
     let mut remote = None;
     for setting in options.values(&["o"]) {
@@ -39,7 +43,7 @@ pub(super) fn ssh(call: &mut Call<'_>) -> Found {
             _ => {}
         }
     }
-    let words = call.fields.get(more.rest..).unwrap_or_default();
+    let words = &call.fields[rest..];
     let silent = options.has(&["N", "W", "O", "Q", "G", "V", "s"]);
     let elsewhere = match joined(words).or(remote) {
         Some(text) if !options.has(&["s"]) => Some(Child::text(text)),

@@ -3,6 +3,7 @@
 //! | after the options          | the program text                                         |
 //! |----------------------------|----------------------------------------------------------|
 //! | `-c` among them, a word    | that word; the words after it are `$0`, `$1` ...         |
+//! | both                       | that word, and in some shells the input after it         |
 //! | `-s` among them            | the input; the words are `$1` ...                        |
 //! | a word                     | that file; the words after it are `$1` ...               |
 //! | nothing                    | the input                                                |
@@ -42,6 +43,9 @@ pub(super) fn shell(call: &mut Call<'_>) -> Found {
     let from = long_options(call, &mut list)?;
     let letters = letters(call, from)?;
     let positional = call.rest(letters.rest + 1);
+    if letters.command && letters.input && letters.rest < call.fields.len() {
+        list.push(Child::Input { positional: positional.clone(), scope: Scope::Apart, folder: Folder::Same });
+    }
     match call.fields.get(letters.rest) {
         Some(text) if letters.command => {
             list.push(Child::Text { text: text.clone(), positional, scope: Scope::Apart, folder: Folder::Same });

@@ -1,21 +1,22 @@
 //! The words of a text, as programs other than a shell split it.
 //!
-//! | in the text          | `env -S`                                 | git (aliases), rsync (`-e`)            |
-//! |----------------------|------------------------------------------|----------------------------------------|
-//! | blanks               | end a word                               | end a word                             |
-//! | `'..'`               | quotes; `\\` and `\'` are escapes        | quotes                                 |
-//! | `".."`               | quotes                                   | quotes                                 |
-//! | `\_`                 | ends a word; in `".."` a space           | `_`                                    |
-//! | `\c`                 | the end                                  | `c`                                    |
-//! | `\f \n \r \t \v`     | that control character                   | the letter                             |
-//! | `\" \# \$ \' \\`     | the character                            | the character                          |
-//! | any other `\`        | refused                                  | the character after it                 |
-//! | `#` before a word    | the end                                  | itself                                 |
-//! | `${NAME}`            | unknown text                             | itself                                 |
-//! | any other `$`        | refused                                  | itself                                 |
-//! | a quote without end  | refused                                  | refused                                |
+//! | in the text          | `env -S`                        | git (aliases)                  | rsync (`-e`)                  |
+//! |----------------------|---------------------------------|--------------------------------|-------------------------------|
+//! | blanks               | end a word                      | each run of them begins a word | spaces end a word             |
+//! | `'..'`               | quotes; `\\` and `\'` are escapes | quotes                       | quotes; `''` is a quote       |
+//! | `".."`               | quotes                          | quotes                         | quotes; `""` is a quote       |
+//! | `\_`                 | ends a word; in `".."` a space  | `_`                            | itself                        |
+//! | `\c`                 | the end                         | `c`                            | itself                        |
+//! | `\f \n \r \t \v`     | that control character          | the letter                     | itself                        |
+//! | `\" \# \$ \' \\`     | the character                   | the character                  | itself                        |
+//! | any other `\`        | refused                         | the character after it         | itself                        |
+//! | `#` before a word    | the end                         | itself                         | itself                        |
+//! | `${NAME}`            | unknown text                    | itself                         | itself                        |
+//! | any other `$`        | refused                         | itself                         | itself                        |
+//! | a quote without end  | refused                         | refused                        | refused                       |
 
 use super::super::field::{Field, Open};
+use super::options::made;
 
 /// The words of a text by the rules of `env -S`; nothing where it refuses the text or the text is not known.
 pub(super) fn env(whole: &Field) -> Option<Vec<Field>> {
@@ -61,7 +62,8 @@ pub(super) fn env(whole: &Field) -> Option<Vec<Field>> {
 /// The words of a text by the rules of git; nothing where it refuses the text or the text is not known.
 pub(super) fn git(whole: &Field) -> Option<Vec<Field>> {
     let mut words = Words::new(whole);
-    let mut chars = whole.literal()?.char_indices();
+    words.begin();
+    let mut chars = whole.literal()?.char_indices().peekable();
     let mut quote = None;
     while let Some((at, c)) = chars.next() {
         match (c, quote) {
@@ -74,7 +76,37 @@ pub(super) fn git(whole: &Field) -> Option<Vec<Field>> {
                 let (at, next) = chars.next()?;
                 words.push(at, next);
             }
-            (_, None) if c.is_ascii_whitespace() || c == '\x0b' => words.end(),
+            (_, None) if blank(c) => {
+                while chars.next_if(|(_, next)| blank(*next)).is_some() {}
+                words.end();
+                words.begin();
+            }
+            _ => words.push(at, c),
+        }
+    }
+    words.finish(quote.is_some())
+}
+
+fn blank(c: char) -> bool {
+    c.is_ascii_whitespace() || c == '\x0b'
+}
+
+/// The words of a text by the rules of rsync; nothing where it refuses the text or the text is not known.
+pub(super) fn rsync(whole: &Field) -> Option<Vec<Field>> {
+    let mut words = Words::new(whole);
+    let mut chars = whole.literal()?.char_indices().peekable();
+    let mut quote = None;
+    while let Some((at, c)) = chars.next() {
+        match (c, quote) {
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                words.begin();
+            }
+            (_, Some(open)) if c == open => match chars.next_if(|(_, next)| *next == open) {
+                Some((at, next)) => words.push(at, next),
+                None => quote = None,
+            },
+            (' ', None) => words.end(),
             _ => words.push(at, c),
         }
     }
@@ -124,12 +156,8 @@ impl<'f> Words<'f> {
         if !self.begun {
             return;
         }
-        self.words.push(Field {
-            text: std::mem::take(&mut self.text),
-            open: std::mem::take(&mut self.open),
-            exact: self.start.take().zip(self.whole.exact).map(|(start, offset)| offset + start),
-            ..self.whole.clone()
-        });
+        let exact = self.start.take().zip(self.whole.exact).map(|(start, offset)| offset + start);
+        self.words.push(made(self.whole, std::mem::take(&mut self.text), std::mem::take(&mut self.open), exact));
         self.begun = false;
     }
 
@@ -180,11 +208,24 @@ mod tests {
     }
 
     #[test]
+    fn a_text_of_rsync_is_split_as_rsync_splits_it() {
+        for (line, expected) in [
+            (" ssh  -p 2", Some(&["ssh@101", "-p@106", "2@109"][..])),
+            (r#"'a b'c "d""e" \f"#, Some(&["a bc", "d\"e", "\\f@114"])),
+            ("'a", None),
+        ] {
+            let expected = expected.map(|words| words.iter().map(|word| (*word).to_owned()).collect());
+            assert_eq!(show(rsync(&text(line))), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn a_text_of_git_is_split_as_git_splits_it() {
         for (line, expected) in [
             ("push  --force", Some(&["push@100", "--force@106"][..])),
-            (r#"a"b c"'d\'\e "#, Some(&["ab cd\\e"])),
+            (r#"a"b c"'d\'\e "#, Some(&["ab cd\\e", ""])),
             ("$x #y", Some(&["$x@100", "#y@103"])),
+            (" a ", Some(&["", "a@101", ""])),
             ("'a", None),
             ("a\\", None),
         ] {

@@ -1,8 +1,9 @@
 //! The families in one notation: see [`show`].
 
+use super::super::field::Open;
 use super::*;
 
-/// The words of a line: `'..'` quotes, `<1>` ends a word that is not all known, `<>` one that may be several.
+/// The words of a line: `'..'` quotes, `<1>` is unknown text within a word, `<>` ends a word that may be several, `*` makes a pattern.
 pub(super) fn words(line: &str) -> Vec<Field> {
     let mut fields = Vec::new();
     let mut word: Option<(String, usize)> = None;
@@ -15,13 +16,14 @@ pub(super) fn words(line: &str) -> Vec<Field> {
             }
             ' ' if !quoted => {
                 let Some((text, start)) = word.take() else { continue };
-                let (text, open) = match (text.strip_suffix("<1>"), text.strip_suffix("<>")) {
-                    (Some(text), _) => (text.to_owned(), Open::One),
-                    (_, Some(text)) => (text.to_owned(), Open::Many),
-                    _ => (text, Open::No),
+                let (text, tail, open) = match (text.split_once("<1>"), text.strip_suffix("<>")) {
+                    (Some((text, tail)), _) => (text.to_owned(), tail.to_owned(), Open::One),
+                    (_, Some(text)) => (text.to_owned(), String::new(), Open::Many),
+                    _ => (text, String::new(), Open::No),
                 };
                 let exact = line[start..].starts_with(&text).then_some(start);
-                fields.push(Field { text, open, exact, span: start..at, ..Field::default() });
+                let pattern = text.contains('*');
+                fields.push(Field { text, open, tail, exact, pattern, span: start..at, ..Field::default() });
             }
             _ => word.get_or_insert((String::new(), at)).0.push(c),
         }
@@ -35,7 +37,7 @@ fn show_field(field: &Field) -> String {
     } else {
         field.text.clone()
     };
-    text + ["", "<1>", "<>"][field.open as usize]
+    text + ["", "<1>", "<>"][field.open as usize] + &field.tail
 }
 
 fn show_fields(fields: &[Field]) -> String {
@@ -115,6 +117,9 @@ fn plain_wrappers_run_the_words_after_their_options() {
         ("timeout 5<1> rm", "rm"),
         ("timeout 5<> rm", "rm; ?"),
         ("timeout -k <1> 5 rm", "rm"),
+        ("timeout -k * 5 rm", "rm; ?"),
+        ("timeout * rm", "rm; ?"),
+        ("timeout 5 rm *", "rm *"),
         ("timeout -k<> 5 rm", "rm; ?"),
         ("timeout -t 5 rm", "?; ..."),
         ("gtimeout 5 rm", "rm"),
@@ -201,6 +206,8 @@ fn programs_of_other_users_run_words_or_a_shell() {
         ("su -s /bin/bash -c rm x", "/bin/bash -c rm"),
         ("su --command=rm", "text rm"),
         ("runuser -u x -- rm -rf src", "rm -rf src"),
+        ("runuser -u x git push -f", "git push"),
+        ("runuser -u x rm -rf src", "?; ..."),
         ("runuser x -c rm", "text rm"),
         ("sg x 'rm y'", "text 'rm y'"),
         ("sg x -c 'rm y'", "text 'rm y'"),
@@ -231,6 +238,7 @@ fn shells_read_text_a_file_or_the_input() {
         ("bash", "input"),
         ("bash -", "input"),
         ("bash -s a", "input | a"),
+        ("dash -s -c rm a", "input | a; text rm | a"),
         ("bash -s -- a", "input | a"),
         ("bash /dev/stdin a", "input | a"),
         ("bash /dev/fd/3", "file /dev/fd/3"),
@@ -264,7 +272,9 @@ fn builtins_run_words_or_text_of_this_shell() {
         ("exec", ""),
         ("eval rm -rf src", "text 'rm -rf src' ^"),
         ("eval -- 'rm x'", "text 'rm x' ^"),
-        ("eval rm <1> x", "text 'rm '<1> ^"),
+        ("eval rm <1> x", "text 'rm '<1> x ^"),
+        ("eval a<1>b c <1>d", "text a<1>d ^"),
+        ("eval <> rm", "text <1> rm ^"),
         ("eval", ""),
         (". ./x a", "file ./x | a ^"),
         ("source -- x", "file x ^"),
@@ -297,7 +307,7 @@ fn words_from_the_input_are_open() {
         ("xargs --max-args=1 rm", "rm <> <"),
         ("xargs -0 -d x rm", "rm <> <"),
         ("xargs -a list rm", "rm <>"),
-        ("xargs -I{} rm -rf a/{}/b c", "rm -rf a/<1> c <"),
+        ("xargs -I{} rm -rf a/{}/b c", "rm -rf a/<1>/b c <"),
         ("xargs -I % sh -c 'rm %'", "sh -c 'rm '<1> <"),
         ("xargs -i rm {}", "rm <1> <"),
         ("xargs --replace=X rm X", "rm <1> <"),
@@ -309,6 +319,7 @@ fn words_from_the_input_are_open() {
         ("parallel -j 4 gzip", "gzip <> <"),
         ("parallel 'rm -rf {}'", "rm -rf <1> <"),
         ("parallel rm -rf ::: src", "rm -rf <>"),
+        ("parallel rm <1>", "text 'rm '<1>"),
         ("parallel 'rm; ls'", "text 'rm; ls'<1>"),
         ("parallel ::: 'rm x' ls", "text 'rm x'; text ls"),
         ("parallel", "input"),
@@ -337,14 +348,27 @@ fn find_runs_the_words_of_each_exec() {
         ("find <1> -name x -exec rm {} ;", "rm <1>"),
         ("find <1> rm {} ;", "?"),
         ("find <> -name x", "?"),
+        ("find src* -name x* -exec rm {}/y{}.z ;", "rm src<1>.z"),
         ("find -H ( . ) -exec rm {} ;", "rm .<1>"),
         ("find -files0-from x -exec rm {} ;", "rm <1>"),
+        ("find -exec {} + x ;", ".<1> .<1>"),
+        ("find {} -exec + x ;", "+ x"),
         ("fd -t d x -x rm -rf", "rm -rf <1>"),
         ("fd -Hx rm {} ; -X ls {/}", "rm <1>; ls <1> <1>"),
         ("fd -e x y", ""),
+        ("fd x -x mv {} {.}.y", "mv <1> <1>.y"),
         ("fd --exec=rm", "rm <1>"),
         ("fd -- -x rm", ""),
     ]);
+}
+
+#[test]
+fn what_is_told_of_many_parts_is_bounded() {
+    let line = format!("find . {}rm ;", "-exec ".repeat(100));
+    let found = children(&words(&line));
+    assert!(found.list.len() < 12 && matches!(found.list.last(), Some(Child::Unclear(_))), "{}", found.list.len());
+    let line = format!("find . {}", "-exec rm ; ".repeat(100));
+    assert_eq!(children(&words(&line)).list.len(), 100);
 }
 
 #[test]
@@ -357,6 +381,7 @@ fn git_runs_aliases_settings_and_texts() {
         ("git -c alias.x='!rm -rf /' x", "text 'rm -rf /' @?; ..."),
         ("git -c alias.x=!rm X y", "text 'rm \"$@\"' | rm y @?; ..."),
         ("git -c alias.x=<1> x", "?; ..."),
+        ("git -c alias.x=y -c Alias.X=z x", "git -c alias.x=y -c Alias.X=z z; ..."),
         ("git -c 'alias.x=\"a' x", "?; ..."),
         ("git -c core.sshCommand='rm -rf src;' fetch", "text 'rm -rf src; \"$@\"' | 'rm -rf src;' <> @?; ..."),
         ("git -c credential.helper=store -c core.fsmonitor=false fetch", "..."),
@@ -375,6 +400,7 @@ fn git_runs_aliases_settings_and_texts() {
         ("git filter-branch --tree-filter 'rm x' HEAD", "text 'rm x' @?"),
         ("git difftool -x rm a", "text 'rm \"$@\"' | rm <1> <1> @?; ..."),
         ("git grep -O'rm x' y", "text 'rm x \"$@\"' | 'rm x' <1> @?; ..."),
+        ("git grep -nOrm --open=ls -eO y", "text 'rm \"$@\"' | rm <1> @?; text 'ls \"$@\"' | ls <1> @?; ..."),
         ("git for-each-repo --config k push -f", "git push -f @?"),
         ("git fetch --upload-pack='rm x' y", "text 'rm x \"$@\"' | 'rm x' <1> @@; ..."),
         ("git clone -c core.pager=rm x", "text 'rm \"$@\"' | rm <> @?; ..."),
@@ -404,6 +430,8 @@ fn package_managers_run_words_or_text() {
         ("uv run rm -rf src", "rm -rf src"),
         ("uv run --with x -p 3 python -c y", "python -c y"),
         ("uv pip install x", "..."),
+        ("uv run x.py rm", "..."),
+        ("uv run -", "..."),
         ("uvx ruff@1 check", "ruff check"),
         ("mise exec -- git push -f", "git push -f"),
         ("mise x node@20 -- rm", "rm"),
@@ -460,10 +488,12 @@ fn texts_stand_among_options() {
         ("tar cf x --checkpoint=1 --checkpoint-action=exec='rm x' .", "text 'rm x'"),
         ("tar --checkpoint-act exec=rm -cf x .", "text rm"),
         ("tar --checkpoint-action=dot -cf x .", ""),
-        ("tar -cI 'zstd -9' -f x .", "text 'zstd -9'"),
-        ("tar cIf zstd x .", "text zstd"),
+        ("tar -cI 'zstd -9' -f x .", "text 'zstd -9 \"$@\"' | 'zstd -9' <>"),
+        ("tar cIf zstd x .", "text 'zstd \"$@\"' | zstd <>"),
         ("tar -cfI x", ""),
-        ("tar xf x --to-command=rm", "text rm"),
+        ("tar xf x -I ./dot", "text './dot \"$@\"' | ./dot <>"),
+        ("tar cf x --checkpoint-action=<1> .", "?"),
+        ("tar xf x --to-command=rm --checkpoint-action exec=ls", "text rm; text ls"),
         ("rsync -e 'rm -rf src' a b:", "rm -rf src host rsync --server"),
         ("rsync -ave 'ssh -p 2' a b:", "ssh -p 2 host rsync --server"),
         ("rsync --rsh=ssh --rsync-path='rm x' a b:", "ssh host rsync --server; text 'rm x' @@"),
@@ -480,6 +510,13 @@ fn texts_stand_among_options() {
         ("vim '+:!rm' -c <1>", "text rm; ?; ..."),
         ("python3 -c <1>", "?; ..."),
         ("python3.12 -c x", "..."),
+        ("perl -pi -e <1> x", "?; ..."),
+        ("perl -pe<1> x", "?; ..."),
+        ("node --eval=<1>", "?; ..."),
+        ("python3 -m <1>", "..."),
+        ("python3 -W ignore -c <1>", "?; ..."),
+        ("node x.js -p <1>", "..."),
+        ("deno eval <1>", "?; ..."),
         ("awk '{print $1}' x", ""),
         ("awk 'BEGIN{system(\"rm -rf src\")}'", "text 'rm -rf src'"),
         ("awk '/a|b/ || /c/ {print $1 / 2 | \"sort\"}'", "text sort"),

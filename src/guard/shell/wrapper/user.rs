@@ -136,11 +136,12 @@ const SU: Grammar = Grammar::new(
 );
 
 pub(super) fn runuser(call: &mut Call<'_>) -> Found {
-    let options = call.leading(&SU, 1)?;
+    let (options, operands) = call.permuted(&SU, 1)?;
     if !options.has(&["u", "user"]) {
         return su(call);
     }
-    Ok(Child::command(call.rest(options.rest)).into_iter().collect::<Vec<_>>().into())
+    let words = operands.iter().map(|at| call.fields[*at].clone()).collect();
+    Ok(Child::command(words).into_iter().collect::<Vec<_>>().into())
 }
 
 pub(super) fn su(call: &mut Call<'_>) -> Found {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::why;
 use crate::guard::shell::syntax::Why;
 
+#[expect(dead_code, reason = "the integration tests use more of it")]
 #[path = "../../../../../tests/it/data.rs"]
 mod data;
 

@@ -1,4 +1,4 @@
-//! One emission under the `observation` policy.
+//! One emission under the `observation` policy, the quick way: what most emissions are, run without the general kernel's books.
 //!
 //! | handler | at its turn, in registration order | afterwards |
 //! |---|---|---|
@@ -23,32 +23,46 @@ use std::future::{pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::stream::{FuturesUnordered, Stream};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep_until};
 
-use super::handler::{Handler, HandlerResult, Running, contained};
-use super::registration::Snapshot;
+use super::handler::{Declared, Handler, HandlerError, HandlerResult, Returned, ReturnedFuture, contained, returned_awaitable};
+use super::policy::{DispatchPolicy, StagePolicy};
 use super::report::{DispatchReport, Ends, Outcome, Run, Runs, Unusual};
+use super::snapshot::{Entry, Snapshot};
+use super::value::{
+    Completion, Concurrency, Conduct, DeadlineDisposition, ErrorSurface, Failure, HandlerCancellation, HandlerClassification,
+    PredicateFailure, ReturnedAwaitable, SyncHandlers,
+};
+use super::waiters::Waiters;
 use crate::clock::Deadline;
+
+/// Whether a policy is one that this way runs: one concurrent phase of inline handlers that touch nobody else and are only reported.
+pub(super) fn runs(policy: &DispatchPolicy) -> bool {
+    let [phase] = policy.phases() else { return false };
+    let reported =
+        StagePolicy::new(Failure::Isolate, Completion::AwaitAll, ErrorSurface::ReturnReport, HandlerCancellation::Collect);
+    policy.conduct() == Conduct::Native
+        && phase.concurrency == Concurrency::Concurrent
+        && phase.sync_handlers == SyncHandlers::Inline
+        && phase.handler_classification == HandlerClassification::ByDeclaration
+        && phase.returned_awaitable == ReturnedAwaitable::Reject
+        && phase.predicate_failure == PredicateFailure::Isolate
+        && phase.filter_failure.is_none()
+        && phase.invocation == reported
+        && phase.deadline_disposition.is_none_or(|end| end == DeadlineDisposition::ReturnReport)
+}
 
 /// Runs one emission: every matching handler of the snapshot sees the same shared fact.
 ///
 /// The budget is the policy's, from now on, and ends earlier if `cap` does (F-11).
 ///
-/// # Ordering
-/// All conditions are asked first. Handlers are then begun in registration order; one that waits lets the next begin. The report is in
-/// registration order.
-///
 /// # Cancel safety
 /// Dropping the future drops what is in flight; no handler is begun after that, and there is no report (F-12).
-///
-/// # Panics
-/// Outside a tokio runtime with its timer enabled, if a handler does not end at once. A handler's own panic is caught.
-pub async fn fan_out<F: 'static>(snapshot: &Snapshot<F>, fact: &Arc<F>, cap: Option<Deadline>) -> DispatchReport {
+pub(super) async fn fan_out<F: 'static, V>(snapshot: &Snapshot<F, V>, fact: &Arc<F>, cap: Option<Deadline>) -> DispatchReport<V> {
     let mut emission = Emission::begin(snapshot, cap);
     emission.admit(fact);
     poll_fn(|cx| {
@@ -68,16 +82,17 @@ const RUN: usize = 32;
 /// What counts as brief.
 const BRIEF: Duration = Duration::from_micros(1);
 
-struct Emission<'a, F> {
-    snapshot: &'a Snapshot<F>,
+struct Emission<'a, F, V> {
+    snapshot: &'a Snapshot<F, V>,
     /// The positions in the snapshot of those that want the fact; `None` when nobody has a condition.
     wanted: Option<Vec<u32>>,
     /// The next one to be begun, as a position in `wanted`.
     turn: usize,
     /// The first one that was begun since the clock was last read, as a position in `wanted`.
     unmeasured: usize,
-    waiting: Vec<Waiting>,
-    unusual: Vec<Unusual>,
+    waiting: Vec<Waiting<V>>,
+    unusual: Vec<Unusual<V>>,
+    values: Vec<V>,
     runs: Runs,
     started: Instant,
     /// The last reading of the clock.
@@ -87,10 +102,10 @@ struct Emission<'a, F> {
     spent: bool,
 }
 
-impl<'a, F: 'static> Emission<'a, F> {
-    fn begin(snapshot: &'a Snapshot<F>, cap: Option<Deadline>) -> Self {
+impl<'a, F: 'static, V> Emission<'a, F, V> {
+    fn begin(snapshot: &'a Snapshot<F, V>, cap: Option<Deadline>) -> Self {
         let started = Instant::now();
-        let budget = snapshot.0.budget.map(|budget| Deadline::at(started + budget));
+        let budget = snapshot.0.build.budget.map(|budget| Deadline::at(started + budget));
         let limit = match (budget, cap) {
             (Some(budget), Some(cap)) => Some(budget.earlier(cap).instant()),
             (budget, cap) => budget.or(cap).map(Deadline::instant),
@@ -102,6 +117,7 @@ impl<'a, F: 'static> Emission<'a, F> {
             unmeasured: 0,
             waiting: Vec::new(),
             unusual: Vec::new(),
+            values: Vec::new(),
             runs: Runs::default(),
             started,
             read: started,
@@ -117,14 +133,11 @@ impl<'a, F: 'static> Emission<'a, F> {
         }
         let mut wanted = Vec::with_capacity(self.snapshot.len());
         for (index, entry) in (0..).zip(&self.snapshot.0.entries) {
-            let Some(condition) = &entry.condition else {
-                wanted.push(index);
-                continue;
-            };
-            match contained(|| condition.holds(fact)) {
-                Ok(Ok(true)) => wanted.push(index),
-                Ok(Ok(false)) => {}
-                Ok(Err(failure)) | Err(failure) => self.unusual.push(Unusual::new(index, Outcome::PredicateFailed(failure))),
+            match entry.wants(fact) {
+                Ok(true) => wanted.push(index),
+                Ok(false) => {}
+                Err(HandlerError::Failed(failure)) => self.unusual.push(Unusual::new(index, Outcome::PredicateFailed(failure))),
+                Err(HandlerError::Cancelled) => self.unusual.push(Unusual::new(index, Outcome::PredicateCancelled)),
             }
         }
         self.wanted = Some(wanted);
@@ -160,23 +173,43 @@ impl<'a, F: 'static> Emission<'a, F> {
             }
             match &entry.handler {
                 Handler::Sync(call) => {
-                    if let Err(error) = call(fact) {
-                        self.unusual.push(Unusual::new(index, Outcome::from(error)));
-                    }
+                    let result = call(fact);
+                    self.ended(index, result);
                 }
                 Handler::Async(call) => {
-                    let mut running = Running::new(call(Arc::clone(fact)));
-                    match running.poll(cx) {
-                        Poll::Ready(Ok(())) => {}
-                        Poll::Ready(Err(error)) => self.unusual.push(Unusual::new(index, Outcome::from(error))),
-                        Poll::Pending => self.waiting.push(Waiting { index, since: self.read, running }),
-                    }
+                    let body = ReturnedFuture::new(call(Arc::clone(fact)));
+                    self.begun(index, body, cx);
                 }
+                Handler::SyncWith(_) | Handler::AsyncWith(_) => self.call_with_context(index, entry, fact, cx),
             }
             self.turn += 1;
             if alone {
                 self.measure();
             }
+        }
+    }
+
+    fn call_with_context(&mut self, index: u32, entry: &Entry<F, V>, fact: &Arc<F>, cx: &mut Context<'_>) {
+        match (entry.handler.call(fact, None), entry.handler.declared()) {
+            (Ok(Returned::Value(value)), _) => self.ended(index, Ok(value)),
+            (Ok(Returned::Coroutine(body)), Declared::Async) => self.begun(index, body, cx),
+            (Ok(Returned::Coroutine(_) | Returned::Awaitable(_)), _) => self.ended(index, Err(returned_awaitable())),
+            (Err(error), _) => self.ended(index, Err(error)),
+        }
+    }
+
+    fn begun(&mut self, index: u32, mut body: ReturnedFuture<V>, cx: &mut Context<'_>) {
+        match Pin::new(&mut body).poll(cx) {
+            Poll::Ready(result) => self.ended(index, result),
+            Poll::Pending => self.waiting.push(Waiting { index, since: self.read, body }),
+        }
+    }
+
+    #[inline]
+    fn ended(&mut self, index: u32, result: HandlerResult<V>) {
+        match result {
+            Ok(value) => self.values.push(value),
+            Err(error) => self.unusual.push(Unusual::ended(index, Err(error))),
         }
     }
 
@@ -201,8 +234,7 @@ impl<'a, F: 'static> Emission<'a, F> {
                 self.read_clock();
             }
             for (index, since, result) in wave.drain(..) {
-                let outcome = result.map_or_else(Outcome::from, |()| Outcome::Returned);
-                self.unusual.push(Unusual::new(index, outcome).after(self.read - since));
+                self.unusual.push(Unusual::ended(index, result).after(self.read - since));
             }
             next
         })
@@ -211,9 +243,9 @@ impl<'a, F: 'static> Emission<'a, F> {
         self.unusual.extend(waiting.late().map(|late| Unusual::new(late.index, Outcome::TimedOut).after(read - late.since)));
     }
 
-    fn report(self) -> DispatchReport {
+    fn report(self) -> DispatchReport<V> {
         let begun = if self.turn == 0 { 0 } else { self.position(self.turn - 1) + 1 };
-        let mut ends = Ends { wanted: self.wanted, begun, unusual: self.unusual, runs: self.runs };
+        let mut ends = Ends { wanted: self.wanted, begun, unusual: self.unusual, values: self.values, runs: self.runs };
         ends.unusual.sort_unstable_by_key(Unusual::index);
         ends.unusual.iter().for_each(|unusual| unusual.warn(&self.snapshot.0.names));
         DispatchReport::new(Arc::clone(&self.snapshot.0.names), ends, self.read - self.started)
@@ -254,58 +286,18 @@ impl<'a, F: 'static> Emission<'a, F> {
     }
 }
 
-/// Handlers that wait. A few are polled together at every wake, which is cheaper than a node and a waker for each of them; many are not.
-struct Waiters {
-    few: Vec<Waiting>,
-    many: Option<FuturesUnordered<Waiting>>,
-}
-
-impl From<Vec<Waiting>> for Waiters {
-    fn from(waiting: Vec<Waiting>) -> Self {
-        const FEW: usize = 32;
-        if waiting.len() <= FEW {
-            Self { few: waiting, many: None }
-        } else {
-            Self { few: Vec::new(), many: Some(waiting.into_iter().collect()) }
-        }
-    }
-}
-
-impl Waiters {
-    /// Polls those that may go on; those that ended are added to the wave. Ready when nobody waits any more.
-    fn poll(&mut self, cx: &mut Context<'_>, wave: &mut Vec<(u32, Instant, HandlerResult)>) -> Poll<()> {
-        let Some(many) = &mut self.many else {
-            self.few.retain_mut(|one| match Pin::new(one).poll(cx) {
-                Poll::Ready(ended) => {
-                    wave.push(ended);
-                    false
-                }
-                Poll::Pending => true,
-            });
-            return if self.few.is_empty() { Poll::Ready(()) } else { Poll::Pending };
-        };
-        while let Some(ended) = ready!(Pin::new(&mut *many).poll_next(cx)) {
-            wave.push(ended);
-        }
-        Poll::Ready(())
-    }
-
-    fn late(&self) -> impl Iterator<Item = &Waiting> {
-        self.few.iter().chain(self.many.iter().flatten())
-    }
-}
-
 /// A handler that has begun and waits.
-struct Waiting {
+struct Waiting<V> {
     index: u32,
     since: Instant,
-    running: Running,
+    body: ReturnedFuture<V>,
 }
 
-impl Future for Waiting {
-    type Output = (u32, Instant, HandlerResult);
+impl<V> Future for Waiting<V> {
+    type Output = (u32, Instant, HandlerResult<V>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.running.poll(cx).map(|result| (self.index, self.since, result))
+        let ended = Pin::new(&mut self.body).poll(cx);
+        ended.map(|result| (self.index, self.since, result))
     }
 }
