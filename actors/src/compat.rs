@@ -217,7 +217,7 @@ pub mod testing {
         AsyncMessages::with_policy(runtime, policy).await
     }
 
-    /// A [`SessionObserver`] that is being described.
+    /// A [`SessionObserver`](super::SessionObserver) that is being described.
     pub fn session_observer(builder: SessionObserverBuilder, policy: DispatchPolicy) -> SessionObserverBuilder {
         builder.policy(policy)
     }

@@ -12,7 +12,7 @@
 //! | `command.options`, `command.words`      | any of the options or of the patterns (`*`, `?`) is given                                  |
 //! | `command.options_all`                   | of each group (`-f\|--force`) one is given                                                 |
 //! | `command.operands.outside`              | an operand is in none of these folders (from the workspace; `<workspace>`, `<temporary>`)  |
-//! | `command.flow.from`, `command.flow.to`  | one of these programs appears (what flows where is not followed)                           |
+//! | `command.flow.from`, `command.flow.to`  | what one of the first prints runs as program text of one of the second (or of `eval` ..)   |
 //! | `path.outside`                          | `"workspace"` or a list as above                                                           |
 //! | `action`                                | `deny`, `ask`, `allow`, `record`, or `rewrite` with `rewrite = { program = ".." }`         |
 //! | `reason`                                | what the caller is told                                                                    |

@@ -1,4 +1,9 @@
-//! Bytes through the guards: `cargo +nightly fuzz run --fuzz-dir . guard corpus seeds/guard -- -dict=shell.dict -max_len=4096 -timeout=10`, in `checks/fuzz`.
+//! Bytes through the guards. In `checks/fuzz`:
+//!
+//! ```sh
+//! mkdir -p corpus/guard
+//! cargo +nightly fuzz run --fuzz-dir . guard corpus/guard seeds/guard -- -dict=shell.dict -max_len=4096 -timeout=10
+//! ```
 //!
 //! Each input is judged on a thread with the stack that a runtime's thread has, so that an overflow is found. What is checked of an answer stands in
 //! the entry, which the tests drive as well (`tests/it/shell_lines/any_bytes.rs`). Inputs that the fuzzer found interesting go to `corpus`, which is not

@@ -117,8 +117,11 @@ impl Runner<'_> {
         }
         let children = match fields[0].literal() {
             Some(_) => wrapper::children(&fields),
-            // Of a path the end is known.
-            None => wrapper::children(&[&[Field::known(fields[0].tail.as_str(), at.clone())], &fields[1..]].concat()),
+            None => {
+                // Of a path the end is known: which program of that name it is, is not.
+                let named = Field::known(fields[0].tail.as_str(), at.clone());
+                wrapper::Children { known: false, ..wrapper::children(&[&[named], &fields[1..]].concat()) }
+            }
         };
         self.trace.invocations.push(Invocation {
             folder,

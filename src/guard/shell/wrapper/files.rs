@@ -3,7 +3,8 @@
 //! | the call                                              | it runs                                                        |
 //! |-------------------------------------------------------|----------------------------------------------------------------|
 //! | `tar --checkpoint-action=exec=TEXT`                   | the text                                                       |
-//! | `tar -I TEXT`, `--to-command=TEXT`, `-F TEXT` ...     | the text, perhaps with one more word                           |
+//! | `tar -I TEXT`                                         | the text, perhaps with one more word                           |
+//! | `tar --to-command=TEXT`, `-F TEXT` ...                | the text                                                       |
 //! | `rsync -e WORDS`                                      | the command of these words, with a host and more               |
 //! | `rsync --rsync-path=TEXT`                             | the text, on the other side                                    |
 //! | `split --filter=TEXT`                                 | the text                                                       |
@@ -15,16 +16,14 @@ use super::{Child, Folder, Found, split as words};
 /// Letters of tar that take a value.
 const TAR_VALUED: &str = "bfgCFHIKLNTVX";
 
-/// Long options of tar whose value is run.
-const TAR_RUNS: &[&str] = &[
-    "--checkpoint-action",
-    "--info-script",
-    "--new-volume-script",
-    "--rmt-command",
-    "--rsh-command",
-    "--to-command",
-    "--use-compress-program",
-];
+/// Long options of tar whose value is run as it is.
+const TAR_RUNS: &[&str] = &["--info-script", "--new-volume-script", "--rmt-command", "--rsh-command", "--to-command"];
+
+/// Adds `-d` when it unpacks.
+const TAR_PACKER: &str = "--use-compress-program";
+
+/// `exec=TEXT` among other actions; `--checkpoint` is another option.
+const TAR_ACTION: &str = "--checkpoint-action";
 
 pub(super) fn tar(call: &mut Call<'_>) -> Found {
     let mut list = Vec::new();
@@ -36,9 +35,14 @@ pub(super) fn tar(call: &mut Call<'_>) -> Found {
         if field.text.starts_with("--") {
             let end = field.text.find('=').unwrap_or(field.text.len());
             let written = &field.text[..end];
-            let name = TAR_RUNS.iter().find(|name| end > 4 && written != "--checkpoint" && name.starts_with(written));
             let value = if end < field.text.len() { Some(tail(field, end + 1)) } else { call.fields.get(at).cloned() };
-            list.extend(name.zip(value).and_then(|(name, value)| tar_runs(&value, *name == TAR_RUNS[0])));
+            let is = |name: &str| end > 4 && name.starts_with(written);
+            list.extend(value.and_then(|value| match written {
+                "--checkpoint" => None,
+                _ if is(TAR_ACTION) => action(&value),
+                _ if is(TAR_PACKER) => Some(packer(&value)),
+                _ => TAR_RUNS.iter().any(|name| is(name)).then(|| Child::text(value)),
+            }));
             continue;
         }
         if !bundled && !field.text.starts_with('-') {
@@ -49,7 +53,11 @@ pub(super) fn tar(call: &mut Call<'_>) -> Found {
             let joined = !bundled && (end < field.text.len() || field.open != Open::No);
             let value = if joined { Some(tail(field, end)) } else { call.fields.get(at).cloned() };
             at += usize::from(!joined);
-            list.extend(value.filter(|_| matches!(letter, 'I' | 'F')).and_then(|value| tar_runs(&value, false)));
+            list.extend(value.and_then(|value| match letter {
+                'I' => Some(packer(&value)),
+                'F' => Some(Child::text(value)),
+                _ => None,
+            }));
             if !bundled {
                 break;
             }
@@ -58,12 +66,12 @@ pub(super) fn tar(call: &mut Call<'_>) -> Found {
     Ok(list.into())
 }
 
-/// What a value of tar runs: a checkpoint's action if it is `exec=TEXT`; else the text, perhaps with a word of tar's own (`-d`).
-fn tar_runs(value: &Field, action: bool) -> Option<Child> {
+fn packer(value: &Field) -> Child {
+    Child::text_with(value, vec![Field::unknown(Open::Many, value.span.clone())])
+}
+
+fn action(value: &Field) -> Option<Child> {
     const EXEC: &str = "exec=";
-    if !action {
-        return Some(Child::text_with(value, vec![Field::unknown(Open::One, value.span.clone())]));
-    }
     if value.text.starts_with(EXEC) {
         return Some(Child::text(tail(value, EXEC.len())));
     }
