@@ -35,6 +35,9 @@ use origin::Origins;
 use state::{Function, Shell};
 use stream::Stream;
 
+/// The most unclear places that are told.
+const MAX_UNCLEAR: usize = 64;
+
 /// Steps for any text, and more for each of its bytes. A step is a small bounded amount of work.
 const STEPS: usize = 4_096;
 const STEPS_PER_BYTE: usize = 2;
@@ -206,7 +209,8 @@ impl<'s> Runner<'s> {
 
     fn unclear(&mut self, at: &Span, why: Cause) {
         let unclear = Unclear { at: at.clone(), why };
-        if !self.trace.unclear.contains(&unclear) {
+        // One is enough to ask; some more say where to look.
+        if self.trace.unclear.len() < MAX_UNCLEAR && !self.trace.unclear.contains(&unclear) {
             self.trace.unclear.push(unclear);
         }
     }
