@@ -49,7 +49,7 @@ use crate::dispatcher::{DispatchMessage, DispatcherActor};
 use crate::journal::{Request, StateWriter, WriterArguments};
 use crate::observation::{Emission, Observer};
 use crate::port::actor::spawn_handler;
-use crate::port::{Mailbox, Overflow, Port, PortSpec};
+use crate::port::{Handler, Mailbox, Overflow, Port, PortSpec};
 use crate::supervision::{
     Backoff, ChildSpec, Intensity, Restart, Standing, StartError, Strategy, SupervisorHandle, SupervisorSpec,
 };
@@ -129,23 +129,8 @@ pub(crate) fn journal_port(capacity: NonZeroUsize) -> (Port<Request>, Mailbox<Re
 
 /// The observer of one session.
 pub(crate) fn session_observer(mailbox: Arc<Mailbox<Emission>>, doors: Doors) -> ChildSpec {
-    let standing = Arc::clone(&mailbox);
-    ChildSpec::new("session_observer", Restart::Permanent, move |parent| {
-        let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
-        async move {
-            let started =
-                spawn_handler(&mailbox, Observer::new(doors.clone()), Some(parent.cell())).await.map_err(StartError::failed)?;
-            doors.born("session_observer", &started.0);
-            Ok(started)
-        }
-    })
-    .intensity(BUDGET)
-    .on_standing(move |now| match now {
-        Standing::Up => standing.resume(),
-        Standing::Restarting => {}
-        Standing::Degraded => standing.suspend(drop),
-        Standing::Gone => standing.close(),
-    })
+    let born = doors.clone();
+    serving("session_observer", mailbox, doors, drop, move || Observer::new(born.clone()))
 }
 
 /// The port of one session's observer.
@@ -160,12 +145,22 @@ pub(crate) fn dispatcher<V: Send + Sync + 'static>(
     mailbox: Arc<Mailbox<DispatchMessage<V>>>,
     doors: Doors,
 ) -> ChildSpec {
+    serving(name, mailbox, doors, drop, DispatcherActor::new)
+}
+
+/// A child that serves a port with the handlers that `handler` makes, one each start. While it is degraded `refuse` answers what is sent.
+fn serving<H: Handler>(
+    name: &'static str,
+    mailbox: Arc<Mailbox<H::Message>>,
+    doors: Doors,
+    refuse: fn(H::Message),
+    handler: impl Fn() -> H + Send + Sync + 'static,
+) -> ChildSpec {
     let standing = Arc::clone(&mailbox);
     ChildSpec::new(name, Restart::Permanent, move |parent| {
-        let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
+        let (mailbox, doors, handler) = (Arc::clone(&mailbox), doors.clone(), handler());
         async move {
-            let started =
-                spawn_handler(&mailbox, DispatcherActor::new(), Some(parent.cell())).await.map_err(StartError::failed)?;
+            let started = spawn_handler(&mailbox, handler, Some(parent.cell())).await.map_err(StartError::failed)?;
             doors.born(name, &started.0);
             Ok(started)
         }
@@ -174,7 +169,7 @@ pub(crate) fn dispatcher<V: Send + Sync + 'static>(
     .on_standing(move |now| match now {
         Standing::Up => standing.resume(),
         Standing::Restarting => {}
-        Standing::Degraded => standing.suspend(drop),
+        Standing::Degraded => standing.suspend(refuse),
         Standing::Gone => standing.close(),
     })
 }
@@ -212,23 +207,9 @@ pub(crate) fn owner<O: Owner>(
     doors: Doors,
 ) -> (ChildSpec, Port<Proposing<O>>) {
     let (port, mailbox) = PortSpec::new(O::NAME, bounds.waiting, Overflow::Wait).completions(bounds.permits).open();
-    let mailbox = Arc::new(mailbox);
-    let (standing, own) = (Arc::clone(&mailbox), port.clone());
-    let child = ChildSpec::new(O::NAME, Restart::Permanent, move |parent| {
-        let (mailbox, doors) = (Arc::clone(&mailbox), doors.clone());
-        let decider = Decider::new(plan.clone(), own.clone(), open.clone(), bounds.deciding.get(), doors.clone());
-        async move {
-            let started = spawn_handler(&mailbox, decider, Some(parent.cell())).await.map_err(StartError::failed)?;
-            doors.born(O::NAME, &started.0);
-            Ok(started)
-        }
-    })
-    .intensity(BUDGET)
-    .on_standing(move |now| match now {
-        Standing::Up => standing.resume(),
-        Standing::Restarting => {}
-        Standing::Degraded => standing.suspend(degraded),
-        Standing::Gone => standing.close(),
+    let (own, born) = (port.clone(), doors.clone());
+    let child = serving(O::NAME, Arc::new(mailbox), doors, degraded, move || {
+        Decider::new(plan.clone(), own.clone(), open.clone(), bounds.deciding.get(), born.clone())
     });
     (child, port)
 }

@@ -3,27 +3,13 @@
 mod points;
 mod service;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tipstaff::cancel::Cancellation;
 use tipstaff::compat::{Hook, HookError, HookReturn, HookReturned};
 
-use super::rig::{Latch, soon};
-
-/// What happened, in order.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-impl Log {
-    fn note(&self, what: impl Into<String>) {
-        self.0.lock().unwrap().push(what.into());
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
-    }
-}
+use super::rig::{Latch, Log, soon};
 
 /// A wait that fails instead of hanging.
 async fn bounded<T>(work: impl Future<Output = T>) -> T {

@@ -15,21 +15,7 @@ use tipstaff::operation::{Owner, OwnerPlan, ResultOf};
 use tipstaff::state::{MemoryStore, Store};
 use tipstaff::{Runtime, Session, owner_plan};
 
-use super::rig::{callable, session_id, soon};
-
-/// What happened, in order.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-impl Log {
-    fn note(&self, what: impl Into<String>) {
-        self.0.lock().unwrap().push(what.into());
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
-    }
-}
+use super::rig::{Log, callable, session_id, soon};
 
 type Registered<O> = Registration<<O as Owner>::Context, ResultOf<O>>;
 

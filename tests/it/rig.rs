@@ -1,7 +1,7 @@
 //! What the tests of the planes share: plans of a few guards, latches, a host above the runtime, and reading the journal back.
 
 use std::io::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -234,4 +234,23 @@ pub(crate) fn note(session: &Session, number: u64) -> Signal {
 /// Straight to standard error, so that a passing test shows it too.
 pub(crate) fn show(line: &str) {
     writeln!(std::io::stderr(), "{line}").unwrap();
+}
+
+/// What happened, in order.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    pub(crate) fn note(&self, what: impl Into<String>) {
+        self.0.lock().unwrap().push(what.into());
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Takes the lines out.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
 }
