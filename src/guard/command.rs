@@ -117,7 +117,7 @@ fn could_run(invocation: &Invocation, conduct: Conduct, programs: &[String], fur
         Conduct::Names => {}
     }
     let words = arguments.iter().flat_map(|word| [(&word.span, word.text.as_str()), (&word.span, word.tail.as_str())]);
-    let input = invocation.input.as_deref().filter(|_| programs::is_interpreter(own)).map(|text| (&program.span, text));
+    let input = invocation.input.text().filter(|_| programs::is_interpreter(own)).map(|text| (&program.span, text));
     let texts: Vec<(&Span, &str)> = words.chain(input).filter(|(_, text)| !text.is_empty()).collect();
     let mentioned = |names: &[String]| {
         let named = |(span, text): &(&Span, &str)| {

@@ -125,7 +125,7 @@ impl Runner<'_> {
         };
         self.trace.invocations.push(Invocation {
             folder,
-            input: shell.input.text().map(str::to_owned),
+            input: Rc::clone(&shell.input),
             wrapper: children.known || is_function,
             elsewhere: shell.elsewhere,
             fields: fields.clone(),

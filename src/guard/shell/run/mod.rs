@@ -49,8 +49,8 @@ pub(in crate::guard) struct Invocation {
     pub(in crate::guard) fields: Vec<Field>,
     /// The absolute folder in which it runs, if it is known.
     pub(in crate::guard) folder: Option<Rc<str>>,
-    /// What it reads, if the text says so.
-    pub(in crate::guard) input: Option<String>,
+    /// What it reads.
+    pub(in crate::guard) input: Rc<Stream>,
     /// It is a known wrapper or a function of the text: what it runs is listed by itself.
     pub(in crate::guard) wrapper: bool,
     /// It runs where no path means what it means here.

@@ -52,7 +52,7 @@ impl Stream {
     }
 
     /// The text, if it is known.
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(in crate::guard) fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Known(field) => Some(&field.text),
             Content::Outside | Content::Unknown => None,
